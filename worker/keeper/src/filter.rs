@@ -1,0 +1,99 @@
+//! The system call filter of a memfd, and what a notified call means.
+
+use crate::sys::cred::install_filter;
+use crate::sys::{Errno, file};
+use kiln_keeper::wire::NOTED_MAX;
+use std::os::fd::{AsFd, OwnedFd};
+
+/// Notified calls that a job may make; one more ends it.
+const NOTED_TOTAL_MAX: u64 = 64;
+const WORD: usize = 4;
+const INSTRUCTION: u64 = 8;
+const HEAD: u64 = 8;
+
+/// A filter as `kiln_keeper::spec::Filter` lays it out, left in its memfd.
+pub(crate) struct Filter {
+    memfd: OwnedFd,
+    instructions: u32,
+    fatal: u32,
+    bytes: usize,
+}
+
+impl Filter {
+    /// Takes a memfd whose size fits its counts.
+    pub(crate) fn new(memfd: OwnedFd) -> Result<Self, Errno> {
+        let mut head = [0; 8];
+        file::read_exactly_at(memfd.as_fd(), &mut head, 0)?;
+        let instructions = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
+        let fatal = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
+        let bytes = HEAD + u64::from(instructions) * INSTRUCTION + u64::from(fatal) * WORD as u64;
+        if u64::try_from(file::status(memfd.as_fd())?.st_size) != Ok(bytes) {
+            return Err(Errno(libc::EINVAL));
+        }
+        Ok(Self {
+            memfd,
+            instructions,
+            fatal,
+            bytes: usize::try_from(bytes).map_err(|_| Errno(libc::EINVAL))?,
+        })
+    }
+
+    pub(crate) fn memfd(&self) -> &OwnedFd {
+        &self.memfd
+    }
+
+    /// Installs the filter on this process.
+    pub(crate) fn install(&self) -> Result<(), Errno> {
+        install_filter(self.memfd.as_fd(), self.instructions, self.bytes, false).map(drop)
+    }
+
+    /// Installs the filter on this process and gives the listener of its notifications.
+    pub(crate) fn install_with_listener(&self) -> Result<OwnedFd, Errno> {
+        install_filter(self.memfd.as_fd(), self.instructions, self.bytes, true)?
+            .ok_or(Errno(libc::EBADF))
+    }
+
+    /// Whether a notified call ends the job. Read from the memfd: it is asked seldom.
+    fn is_fatal(&self, number: u32) -> Result<bool, Errno> {
+        let first = HEAD + u64::from(self.instructions) * INSTRUCTION;
+        for place in 0..u64::from(self.fatal) {
+            let mut word = [0; WORD];
+            file::read_exactly_at(self.memfd.as_fd(), &mut word, first + place * WORD as u64)?;
+            if u32::from_le_bytes(word) == number {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The notified calls of one job.
+#[derive(Default)]
+pub(crate) struct Noted {
+    pub(crate) total: u64,
+    pub(crate) numbers: [Option<u32>; NOTED_MAX],
+}
+
+/// What the keeper does about a notified call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Refuse,
+    EndJob,
+}
+
+impl Noted {
+    /// Notes a call.
+    pub(crate) fn note(&mut self, filter: &Filter, number: u32) -> Result<Answer, Errno> {
+        self.total += 1;
+        if !self.numbers.contains(&Some(number))
+            && let Some(free) = self.numbers.iter_mut().find(|slot| slot.is_none())
+        {
+            *free = Some(number);
+        }
+        if self.total > NOTED_TOTAL_MAX || filter.is_fatal(number)? {
+            Ok(Answer::EndJob)
+        } else {
+            Ok(Answer::Refuse)
+        }
+    }
+}
