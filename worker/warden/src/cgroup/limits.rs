@@ -1,0 +1,126 @@
+//! What must the files of a group hold, on v1 and on v2?
+
+use super::CgroupError;
+use super::knob::{self, Knob};
+use super::layout::{Controller, Tree};
+use crate::wire::{CellLimits, CgroupVersion};
+use std::path::Path;
+
+/// Memory of a keeper's group, which also holds the cell's init and the collector.
+pub const KEEPER_MEMORY_BYTES: u64 = 32 << 20;
+/// Processes of a keeper's group.
+pub const KEEPER_PIDS: u64 = 16;
+
+/// The scheduler's accounting period.
+const PERIOD_MICROS: u64 = 100_000;
+
+/// The limits of one group, whichever files they live in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) memory_bytes: u64,
+    pub(super) pids: u64,
+    /// No quota where it is `None`.
+    pub(super) cpus_milli: Option<u64>,
+}
+
+impl Limits {
+    pub(super) const KEEPER: Self = Self {
+        memory_bytes: KEEPER_MEMORY_BYTES,
+        pids: KEEPER_PIDS,
+        cpus_milli: None,
+    };
+
+    /// The files and values, in the order in which a fresh group takes them.
+    fn knobs(self, tree: &Tree, path: &Path) -> Vec<Knob> {
+        let knob = |controller, name: &str, wanted: String| Knob {
+            file: tree.file(controller, path, name),
+            wanted,
+        };
+        let page = rustix::param::page_size() as u64;
+        // The kernel counts pages, and rounds down.
+        let memory = (self.memory_bytes / page * page).to_string();
+        let quota = self.cpus_milli.map(|milli| milli * PERIOD_MICROS / 1000);
+        let mut knobs = match tree.version {
+            CgroupVersion::V1 => vec![
+                knob(Controller::Memory, "memory.swappiness", "0".into()),
+                knob(Controller::Memory, LIMIT_V1, memory.clone()),
+                knob(Controller::Memory, MEMSW_V1, memory.clone()),
+            ],
+            CgroupVersion::V2 => vec![
+                knob(Controller::Memory, "memory.swap.max", "0".into()),
+                knob(Controller::Memory, "memory.oom.group", "1".into()),
+                knob(Controller::Memory, "memory.max", memory.clone()),
+            ],
+        };
+        // What sockets hold: v2 counts it with the rest, v1 apart, and not at all without a limit.
+        // A kernel that cannot count it has no such file anywhere.
+        let sockets = knob(Controller::Memory, SOCKETS_V1, memory);
+        if tree.version == CgroupVersion::V1 && sockets.file.exists() {
+            knobs.push(sockets);
+        }
+        knobs.push(knob(Controller::Pids, "pids.max", self.pids.to_string()));
+        match (tree.version, quota) {
+            (_, None) => {}
+            (CgroupVersion::V1, Some(quota)) => {
+                let period = PERIOD_MICROS.to_string();
+                knobs.push(knob(Controller::Cpu, "cpu.cfs_period_us", period));
+                knobs.push(knob(Controller::Cpu, "cpu.cfs_quota_us", quota.to_string()));
+            }
+            (CgroupVersion::V2, Some(quota)) => {
+                let max = format!("{quota} {PERIOD_MICROS}");
+                knobs.push(knob(Controller::Cpu, "cpu.max", max));
+            }
+        }
+        knobs
+    }
+
+    /// Writes what differs, then proves all.
+    pub(super) fn set(self, tree: &Tree, path: &Path) -> Result<(), CgroupError> {
+        let mut knobs = self.knobs(tree, path);
+        if tree.version == CgroupVersion::V1 {
+            // memory + swap may never be below memory: whichever gives room goes first.
+            let held = knob::number(&tree.file(Controller::Memory, path, LIMIT_V1))?;
+            if self.memory_bytes > held {
+                knobs.swap(1, 2);
+            }
+        }
+        for knob in &knobs {
+            knob.set()?;
+        }
+        self.prove(tree, path)
+    }
+
+    /// Reads back every value and compares it.
+    pub(super) fn prove(self, tree: &Tree, path: &Path) -> Result<(), CgroupError> {
+        for knob in self.knobs(tree, path) {
+            knob.prove()?;
+        }
+        if tree.version == CgroupVersion::V1 {
+            let file = tree.file(Controller::Memory, path, "memory.oom_control");
+            let held = knob::read(&file)?;
+            let wanted = "oom_kill_disable 0";
+            if !held.lines().any(|line| line == wanted) {
+                return Err(CgroupError::Differs {
+                    file,
+                    wanted: wanted.into(),
+                    held,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl From<&CellLimits> for Limits {
+    fn from(limits: &CellLimits) -> Self {
+        Self {
+            memory_bytes: limits.memory_bytes,
+            pids: limits.pids,
+            cpus_milli: Some(limits.cpus_milli),
+        }
+    }
+}
+
+const LIMIT_V1: &str = "memory.limit_in_bytes";
+const MEMSW_V1: &str = "memory.memsw.limit_in_bytes";
+const SOCKETS_V1: &str = "memory.kmem.tcp.limit_in_bytes";

@@ -1,0 +1,124 @@
+//! Which groups belong to one sandbox, and is its keeper alone in its own?
+
+use super::layout::Tree;
+use super::limits::Limits;
+use super::{CgroupError, Leaf, empty, knob};
+use crate::wire::{CellLimits, CgroupVersion};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long [`SandboxGroup::kill`] repeats itself on v1, where a fork can race the list.
+const KILL_MAX: Duration = Duration::from_millis(50);
+
+/// The groups of one sandbox.
+#[derive(Debug)]
+pub struct SandboxGroup {
+    tree: Arc<Tree>,
+    path: PathBuf,
+    keeper_uid: u32,
+}
+
+impl SandboxGroup {
+    pub(super) fn make(
+        tree: Arc<Tree>,
+        path: PathBuf,
+        keeper_uid: u32,
+    ) -> Result<Self, CgroupError> {
+        tree.make(&path)?;
+        tree.enable(&path)?;
+        tree.give(&path, keeper_uid)?;
+        let group = Self {
+            tree,
+            path,
+            keeper_uid,
+        };
+        let keeper = group.keeper();
+        group.tree.make(&keeper)?;
+        Limits::KEEPER.set(&group.tree, &keeper)?;
+        Ok(group)
+    }
+
+    fn keeper(&self) -> PathBuf {
+        self.path.join("keeper")
+    }
+
+    /// The path for libcontainer's `cgroupsPath`, from the root of every hierarchy. The group
+    /// exists and is limited already.
+    pub fn keeper_path(&self) -> PathBuf {
+        Path::new("/").join(self.keeper())
+    }
+
+    /// The keeper's group where v1 lists devices, if it does. The group need not exist yet.
+    pub fn keeper_devices(&self) -> Option<PathBuf> {
+        self.tree.devices(&self.keeper())
+    }
+
+    /// v1: files by which a process of one thread puts itself into the keeper's groups, writing
+    /// `0` to each; the kernel asks for the rights of who opened them. v2: none, libcontainer does.
+    pub fn keeper_tasks(&self) -> Result<Vec<File>, CgroupError> {
+        let dirs = match self.tree.version {
+            CgroupVersion::V1 => self.tree.dirs(&self.keeper()),
+            CgroupVersion::V2 => Vec::new(),
+        };
+        dirs.into_iter()
+            .chain(self.keeper_devices())
+            .map(|dir| {
+                let file = dir.join("tasks");
+                let opened = File::options().write(true).open(&file);
+                opened.map_err(|source| CgroupError::Open { file, source })
+            })
+            .collect()
+    }
+
+    /// Proves that process `pid`, and nothing else, is in the keeper's group of every hierarchy,
+    /// that nothing is in the sandbox's own, and that the keeper's limits hold. `pid` is as the
+    /// caller sees it; a member that the caller cannot see counts as another.
+    pub fn prove_keeper(&self, pid: i32) -> Result<(), CgroupError> {
+        let expect = |file: PathBuf, wanted: &[i32]| -> Result<(), CgroupError> {
+            let held = knob::numbers(&file)?;
+            if held == wanted {
+                return Ok(());
+            }
+            Err(CgroupError::Differs {
+                file,
+                wanted: format!("{wanted:?}"),
+                held: format!("{held:?}"),
+            })
+        };
+        for dir in self.tree.dirs(&self.path) {
+            expect(dir.join("cgroup.procs"), &[])?;
+        }
+        let threads = match self.tree.version {
+            CgroupVersion::V1 => "tasks",
+            CgroupVersion::V2 => "cgroup.threads",
+        };
+        let devices = self.keeper_devices();
+        for dir in self.tree.dirs(&self.keeper()).into_iter().chain(devices) {
+            expect(dir.join("cgroup.procs"), &[pid])?;
+            expect(dir.join(threads), &[pid])?;
+        }
+        Limits::KEEPER.prove(&self.tree, &self.keeper())
+    }
+
+    /// Makes the leaf of a generation, beside the keeper's group, and proves its limits.
+    pub fn leaf(&self, generation: u64, limits: &CellLimits) -> Result<Leaf, CgroupError> {
+        let path = self.path.join(format!("job-{generation}"));
+        Leaf::make(Arc::clone(&self.tree), path, self.keeper_uid, limits)
+    }
+
+    /// Kills everything in the sandbox, and looks for at most 50 ms whether it is dead: a wait for
+    /// the rest is the caller's.
+    pub fn kill(&self) -> Result<(), CgroupError> {
+        match empty::kill(&self.tree, &self.path, KILL_MAX) {
+            Ok(()) | Err(CgroupError::Survivors { .. }) => Ok(()),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Removes the sandbox's groups; no process may be left.
+    pub fn remove(self) -> Result<(), CgroupError> {
+        empty::remove(&self.tree, &self.path)
+    }
+}

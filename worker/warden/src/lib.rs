@@ -1,0 +1,61 @@
+//! The warden: the only process that makes and unmakes sandboxes, and the only crate that says
+//! libcontainer.
+//!
+//! # Layout
+//!
+//! - [`wire`]: what the worker may ask, and what comes back
+//! - [`client`]: how a worker starts its warden and speaks to it
+//! - [`profile`]: the kinds of sandbox that exist, with their limits and ceilings
+//! - [`counters`]: the kernel's figures about a job, read from descriptors the warden hands out
+//! - [`start`]: what must hold before a warden works; its `main`
+//! - `monitor`: who outlives the warden, to sweep after it
+//! - `serve`: the loop that answers the worker and listens to the keepers
+//! - `sandbox`: one sandbox, its state and its transitions
+//! - `container`, `spec`, `devices`, `keeper`: what libcontainer makes, and how its first process is told
+//! - `userns`: whose user namespace a sandbox lives in
+//! - `proof`: what is proved about a sandbox from the host's side
+//! - `limits`: which limits a cell may have
+//! - `instance`, `uids`: what wardens of one machine share, by locks
+//! - [`cgroup`]: the control groups that hold a sandbox and its jobs
+//! - [`seccomp`]: the system calls a job, and a keeper, may make
+//! - [`image`]: what a sandbox sees as its file system
+//! - [`socket`], `sys`: descriptors over sockets; what has no safe form
+
+pub mod cgroup;
+pub mod client;
+mod container;
+pub mod counters;
+mod devices;
+pub mod image;
+mod instance;
+mod keeper;
+mod limits;
+mod monitor;
+pub mod profile;
+mod proof;
+mod sandbox;
+pub mod seccomp;
+mod serve;
+pub mod socket;
+mod spec;
+pub mod start;
+mod sys;
+mod uids;
+mod userns;
+pub mod wire;
+
+pub use start::main;
+
+use std::error::Error;
+use std::fmt::Write;
+
+/// An error with everything that led to it, in one line.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        write!(text, ": {cause}").expect("a string takes whatever is written");
+        source = cause.source();
+    }
+    text
+}

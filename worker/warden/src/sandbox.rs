@@ -1,0 +1,371 @@
+//! One sandbox: its state, and what each message makes of it.
+//!
+//! ```text
+//!                                                    ┌── Limit ──► Resizing ──┐
+//!                                                    │                        ▼ Resized, proved: Limited
+//!   create ─► Initialising ─► Preparing ─► Waiting ◄─┴────────────────────────┘
+//!             Ready: golden    Prepared,      │ Reset
+//!             manifest  ▲      proved: Ready  ▼
+//!                       └───────────────── Draining
+//!              proved clean; the next generation
+//!
+//!   anything else, from any state ─► Broken ─► (killed, reaped, removed) Retired
+//! ```
+//!
+//! The warden does not hear of the job itself: it runs in `Waiting`, between worker and keeper.
+//! A state that is left by an error is [`State::Broken`]: going on needs an explicit step.
+
+mod fault;
+mod limit;
+mod reset;
+
+pub(crate) use fault::Fault;
+
+use crate::cgroup::Leaf;
+use crate::container::{Container, RemoveError};
+use crate::keeper::{self, KeeperError};
+use crate::limits;
+use crate::profile::{LimitName, LimitTable};
+use crate::proof::locked;
+use crate::proof::manifest::Manifest;
+use crate::proof::placed::{self, Wanted};
+use crate::proof::process::{Namespaces, Process};
+use crate::uids::{JobIds, Range};
+use crate::wire::{CellLimits, Event, SandboxId};
+use kiln_keeper::wire::{FromWarden, Prepare, ToWarden};
+use rustix::process::Signal;
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// How long a keeper may take for any answer.
+pub(crate) const ANSWER_MAX: Duration = Duration::from_secs(2);
+
+/// How long a killed sandbox may take to die: the kernel gives back all its memory first.
+const DEATH_MAX: Duration = Duration::from_secs(10);
+
+/// What all sandboxes of a warden share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// The namespaces of the host, and of the warden.
+    pub(crate) outside: Vec<Namespaces>,
+    /// The CPUs that may be used, of the first 64.
+    pub(crate) cpus: Vec<usize>,
+    pub(crate) job_filter: OwnedFd,
+    pub(crate) keeper_filter: OwnedFd,
+}
+
+/// One sandbox.
+#[derive(Debug)]
+pub(crate) struct Sandbox {
+    id: SandboxId,
+    table: Rc<LimitTable>,
+    container: Container,
+    range: Range,
+    ids: JobIds,
+    state: State,
+}
+
+/// The cell that is built, waits or is used.
+#[derive(Debug)]
+struct Cell {
+    generation: u64,
+    limits: CellLimits,
+    leaf: Leaf,
+    job_id: u32,
+    owner_id: u32,
+    affinity: u64,
+}
+
+#[derive(Debug)]
+enum State {
+    Initialising {
+        until: Instant,
+    },
+    Preparing {
+        golden: Manifest,
+        cell: Cell,
+        until: Instant,
+    },
+    Waiting {
+        golden: Manifest,
+        cell: Cell,
+        waiter: Process,
+        scratch: OwnedFd,
+    },
+    /// `cell.limits` are the new ones already.
+    Resizing {
+        golden: Manifest,
+        cell: Cell,
+        waiter: Process,
+        scratch: OwnedFd,
+        until: Instant,
+    },
+    /// The worker's `Finish` and its `Reset` go different ways: until the keeper has let go of the
+    /// spent cell, or its time is up, it is looked at again.
+    Draining {
+        golden: Manifest,
+        cell: Cell,
+        look_at: Instant,
+        until: Instant,
+    },
+    Broken {
+        until: Instant,
+    },
+}
+
+/// An event for the worker and the descriptors that go with it.
+#[derive(Debug)]
+pub(crate) struct Emit {
+    pub(crate) event: Event,
+    pub(crate) descriptors: Vec<OwnedFd>,
+}
+
+impl Sandbox {
+    /// Takes over a container and tells its keeper who it is. `worker` is the keeper's end of the
+    /// worker's control socket.
+    pub(crate) fn new(
+        id: SandboxId,
+        table: Rc<LimitTable>,
+        container: Container,
+        range: Range,
+        ids: JobIds,
+    ) -> Self {
+        let until = Instant::now() + ANSWER_MAX;
+        Self {
+            id,
+            table,
+            container,
+            range,
+            ids,
+            state: State::Initialising { until },
+        }
+    }
+
+    pub(crate) fn init(&self, shared: &Shared, worker: &OwnedFd) -> Result<(), Fault> {
+        let descriptors = [
+            worker.as_fd(),
+            shared.job_filter.as_fd(),
+            shared.keeper_filter.as_fd(),
+        ];
+        Ok(keeper::send(
+            &self.container.socket,
+            &FromWarden::Init,
+            &descriptors,
+        )?)
+    }
+
+    pub(crate) fn socket(&self) -> &OwnedFd {
+        &self.container.socket
+    }
+
+    pub(crate) fn keeper(&self) -> &Process {
+        &self.container.keeper
+    }
+
+    /// When the sandbox is given up if nothing happens.
+    pub(crate) fn until(&self) -> Option<Instant> {
+        match self.state {
+            State::Initialising { until }
+            | State::Preparing { until, .. }
+            | State::Resizing { until, .. }
+            | State::Draining { look_at: until, .. }
+            | State::Broken { until } => Some(until),
+            State::Waiting { .. } => None,
+        }
+    }
+
+    pub(crate) fn is_broken(&self) -> bool {
+        matches!(self.state, State::Broken { .. })
+    }
+
+    /// Takes the state out; what is not put back is broken.
+    fn take(&mut self) -> State {
+        let until = Instant::now() + DEATH_MAX;
+        std::mem::replace(&mut self.state, State::Broken { until })
+    }
+
+    /// Takes in what the keeper says.
+    pub(crate) fn hear(&mut self, shared: &Shared) -> Result<Option<Emit>, Fault> {
+        let Some((message, descriptors)) = keeper::receive(&self.container.socket)? else {
+            return Ok(None);
+        };
+        match (self.take(), message) {
+            // Initialising ---- Ready ----> Preparing
+            (State::Initialising { .. }, ToWarden::Ready) => {
+                let golden = Manifest::take(&self.container.keeper)?;
+                locked::prove(&golden, self.range, &shared.outside)?;
+                self.container
+                    .groups
+                    .prove_keeper(self.container.keeper.number())?;
+                self.prepare(shared, golden, 1)?;
+                Ok(None)
+            }
+            // Preparing ---- Prepared ----> Waiting
+            (State::Preparing { golden, cell, .. }, ToWarden::Prepared { generation })
+                if generation == cell.generation =>
+            {
+                self.place(shared, golden, cell, descriptors).map(Some)
+            }
+            // Resizing ---- Resized ----> Waiting
+            (
+                State::Resizing {
+                    golden,
+                    cell,
+                    waiter,
+                    scratch,
+                    ..
+                },
+                ToWarden::Resized,
+            ) => self
+                .limited(shared, golden, cell, &waiter, scratch)
+                .map(Some)
+                .map_err(|fault| Fault::Limit(Box::new(fault))),
+            (_, ToWarden::Failed { step, errno }) => Err(Fault::Step {
+                step,
+                errno: io::Error::from_raw_os_error(i32::try_from(errno).unwrap_or(0)),
+            }),
+            (state, message) => Err(illegal(message, &state)),
+        }
+    }
+
+    /// Asks the keeper for the cell of a generation.
+    fn prepare(&mut self, shared: &Shared, golden: Manifest, generation: u64) -> Result<(), Fault> {
+        let limits = limits::defaults(&self.table);
+        let (job_id, owner_id) = self.ids.pair(generation).ok_or(Fault::Ids)?;
+        let leaf = self.container.groups.leaf(generation, &limits)?;
+        let affinity = limits::affinity(&shared.cpus, limits.cpus_milli, self.range.slot());
+        let prepare = FromWarden::Prepare(Prepare {
+            generation,
+            placement: leaf.placement(),
+            job_id,
+            owner_id,
+            disk_bytes: limits.disk_bytes,
+            inodes: limits.inodes,
+            open_files: limits.open_files,
+            open_files_max: self.open_files_max(),
+            affinity,
+        });
+        let descriptors = leaf.keeper_fds()?;
+        let borrowed: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
+        keeper::send(&self.container.socket, &prepare, &borrowed)?;
+        self.state = State::Preparing {
+            golden,
+            cell: Cell {
+                generation,
+                limits,
+                leaf,
+                job_id,
+                owner_id,
+                affinity,
+            },
+            until: Instant::now() + ANSWER_MAX,
+        };
+        Ok(())
+    }
+
+    /// Proves the cell that the keeper has built, and offers it to the worker.
+    fn place(
+        &mut self,
+        shared: &Shared,
+        golden: Manifest,
+        cell: Cell,
+        descriptors: Vec<OwnedFd>,
+    ) -> Result<Emit, Fault> {
+        let Ok([scratch, stage]) = <[OwnedFd; 2]>::try_from(descriptors) else {
+            return Err(KeeperError::Malformed.into());
+        };
+        let placed = placed::prove(&self.wanted(shared, &golden, &cell, &scratch), true)?;
+        let handed = scratch.try_clone().map_err(Fault::Descriptor)?;
+        let (counters, files): (Vec<_>, Vec<_>) = cell.leaf.counters()?.into_iter().unzip();
+        let event = Event::Ready {
+            sandbox: self.id,
+            generation: cell.generation,
+            limits: cell.limits,
+            counters,
+        };
+        self.state = State::Waiting {
+            golden,
+            cell,
+            waiter: placed.waiter,
+            scratch,
+        };
+        Ok(Emit {
+            event,
+            descriptors: [handed, stage].into_iter().chain(files).collect(),
+        })
+    }
+
+    fn wanted<'a>(
+        &'a self,
+        shared: &'a Shared,
+        golden: &'a Manifest,
+        cell: &'a Cell,
+        scratch: &'a OwnedFd,
+    ) -> Wanted<'a> {
+        Wanted {
+            keeper: &self.container.keeper,
+            keeper_namespaces: &golden.namespaces,
+            outside: &shared.outside,
+            leaf: &cell.leaf,
+            limits: &cell.limits,
+            open_files_max: self.open_files_max(),
+            job_uid: self.range.host(cell.job_id),
+            owner_uid: self.range.host(cell.owner_id),
+            affinity: cell.affinity,
+            scratch: scratch.as_fd(),
+        }
+    }
+
+    /// The hard limit of a waiting process: what its soft limit may be raised to. That takes no
+    /// `CAP_SYS_RESOURCE`, which root lacks in many containers.
+    fn open_files_max(&self) -> u64 {
+        self.table.get(LimitName::OpenFiles).ceiling
+    }
+
+    /// Its time has come: a spent cell is looked at again, anything else is late.
+    pub(crate) fn wake(&mut self, shared: &Shared, now: Instant) -> Result<(), Fault> {
+        match self.take() {
+            State::Draining {
+                golden,
+                cell,
+                until,
+                ..
+            } => self.drain(shared, golden, cell, now, until),
+            _ => Err(Fault::Late),
+        }
+    }
+
+    /// Kills everything in the sandbox; its end shows on the keeper's pidfd.
+    pub(crate) fn kill(&mut self) -> Result<(), Fault> {
+        drop(self.take());
+        match rustix::process::pidfd_send_signal(self.container.keeper.pidfd(), Signal::KILL) {
+            Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+            Err(e) => return Err(Fault::Process(e.into())),
+        }
+        Ok(())
+    }
+
+    /// Removes everything of a sandbox whose keeper is dead and reaped: its range is free then.
+    pub(crate) fn remove(self) -> Result<Range, RemoveError> {
+        drop(self.state);
+        self.container.remove()?;
+        Ok(self.range)
+    }
+}
+
+fn illegal(what: impl fmt::Debug, state: &State) -> Fault {
+    Fault::Illegal {
+        what: format!("{what:?}"),
+        state: match state {
+            State::Initialising { .. } => "initialising",
+            State::Preparing { .. } => "preparing",
+            State::Waiting { .. } => "waiting",
+            State::Resizing { .. } => "resizing",
+            State::Draining { .. } => "draining",
+            State::Broken { .. } => "broken",
+        },
+    }
+}

@@ -1,0 +1,203 @@
+//! The few system calls that no safe wrapper has, each with the invariant that makes it sound.
+#![expect(
+    unsafe_code,
+    reason = "fork, unshare, execveat and the process's own environment have no safe form"
+)]
+
+use rustix::fs::Uid;
+use rustix::process::Pid;
+use rustix::thread::UnshareFlags;
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+
+/// Which of the two processes after a fork runs on.
+#[derive(Debug)]
+pub(crate) enum Side {
+    Parent(Pid),
+    Child,
+}
+
+/// Whether this process has one thread, read from the kernel.
+pub(crate) fn single_threaded() -> io::Result<bool> {
+    Ok(std::fs::read_dir("/proc/self/task")?.count() == 1)
+}
+
+/// Forks a process that has one thread; refuses where there are more.
+pub(crate) fn fork() -> io::Result<Side> {
+    if !single_threaded()? {
+        return Err(io::Error::other("the process has more than one thread"));
+    }
+    // SAFETY: the process has one thread (looked up above, and this crate starts none), so no
+    // lock can be held by a thread that the child does not have.
+    let pid = unsafe { libc::fork() };
+    match pid {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Side::Child),
+        pid => Pid::from_raw(pid)
+            .map(Side::Parent)
+            .ok_or_else(|| io::Error::other("fork gave no pid")),
+    }
+}
+
+/// Ends this process at once: nothing that its parent registered runs.
+pub(crate) fn exit(code: i32) -> ! {
+    // SAFETY: the call takes no memory and does not come back.
+    unsafe { libc::_exit(code) }
+}
+
+/// Does nothing until a signal ends the process.
+pub(crate) fn wait_for_ever() -> ! {
+    loop {
+        // SAFETY: the call takes no memory.
+        unsafe { libc::pause() };
+    }
+}
+
+/// Leaves namespaces of the parent.
+pub(crate) fn unshare(flags: UnshareFlags) -> io::Result<()> {
+    if flags.contains(UnshareFlags::FILES) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: the table of descriptors, on which owners rely, stays shared (checked above).
+    unsafe { rustix::thread::unshare_unsafe(flags) }?;
+    Ok(())
+}
+
+/// Removes every variable from the environment, so that nothing that reads it later (libcontainer
+/// obeys `LISTEN_FDS`) finds what a careless parent put there. To be called with one thread only.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this process is single-threaded, and must not rely on its parent"
+)]
+pub(crate) fn clear_environment() -> io::Result<()> {
+    if !single_threaded()? {
+        return Err(io::Error::other("the process has more than one thread"));
+    }
+    for (name, _) in std::env::vars_os() {
+        // SAFETY: no other thread exists (looked up above) that could read the environment
+        // meanwhile.
+        unsafe { std::env::remove_var(name) };
+    }
+    Ok(())
+}
+
+/// Closes every descriptor from `first` up.
+///
+/// To be called before the process owns any of them: at the very start of `main`.
+pub(crate) fn close_from(first: RawFd) -> io::Result<()> {
+    let first = libc::c_uint::try_from(first).map_err(io::Error::other)?;
+    // SAFETY: called at the start of the process, before any owned descriptor of that range
+    // exists (the caller's duty), so no owner is left with a closed number.
+    let result = unsafe { libc::close_range(first, libc::c_uint::MAX, 0) };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// What the end of a child does is the kernel's usual again: where a parent had it ignored, no
+/// child could be waited for.
+pub(crate) fn default_child_signal() -> io::Result<()> {
+    // SAFETY: no handler is installed, so nothing of this process can be called by it.
+    match unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) } {
+        libc::SIG_ERR => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// The usual execution domain, for this process and its descendants.
+pub(crate) fn default_personality() -> io::Result<()> {
+    // SAFETY: the call takes no memory; no mapping that exists changes.
+    match unsafe { libc::personality(0) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// The usual scheduling policy, for this process and its descendants.
+pub(crate) fn default_scheduling() -> io::Result<()> {
+    let none = libc::sched_param { sched_priority: 0 };
+    // SAFETY: `none` is a whole sched_param that outlives the call.
+    match unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const none) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Becomes the program behind `program`, with `name` as its only argument and no environment.
+/// Comes back only with an error.
+pub(crate) fn execveat(program: BorrowedFd<'_>, name: &CStr) -> io::Error {
+    let argv = [name.as_ptr(), std::ptr::null()];
+    let envp = [std::ptr::null::<libc::c_char>()];
+    // SAFETY: both lists end with a null pointer, and they and their strings outlive the call.
+    unsafe {
+        libc::syscall(
+            libc::SYS_execveat,
+            program.as_raw_fd(),
+            c"".as_ptr(),
+            argv.as_ptr(),
+            envp.as_ptr(),
+            libc::AT_EMPTY_PATH,
+        );
+    }
+    io::Error::last_os_error()
+}
+
+/// A limit of a process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Resource {
+    OpenFiles,
+    Core,
+}
+
+impl Resource {
+    /// What `/proc/<pid>/limits` calls it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::OpenFiles => "Max open files",
+            Self::Core => "Max core file size",
+        }
+    }
+
+    fn number(self) -> libc::__rlimit_resource_t {
+        match self {
+            Self::OpenFiles => libc::RLIMIT_NOFILE,
+            Self::Core => libc::RLIMIT_CORE,
+        }
+    }
+}
+
+/// Does something with the effective uid of another user, and becomes root again.
+///
+/// The owner of a user namespace has every capability in it, also where root itself lacks one.
+pub(crate) fn as_user<T>(uid: u32, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    rustix::thread::set_thread_res_uid(None, Uid::from_raw(uid), None)?;
+    let done = act();
+    rustix::thread::set_thread_res_uid(None, Uid::ROOT, None)?;
+    done
+}
+
+/// Sets the soft and hard limit of another process.
+pub(crate) fn set_limit(pid: Pid, resource: Resource, (soft, hard): (u64, u64)) -> io::Result<()> {
+    let wanted = libc::rlimit64 {
+        rlim_cur: soft,
+        rlim_max: hard,
+    };
+    let pid = pid.as_raw_nonzero().get();
+    // SAFETY: `wanted` is a whole rlimit64 that outlives the call; a null old limit is allowed.
+    let result = unsafe {
+        libc::prlimit64(
+            pid,
+            resource.number(),
+            &raw const wanted,
+            std::ptr::null_mut(),
+        )
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
