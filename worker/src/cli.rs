@@ -1,0 +1,140 @@
+//! The command line: what may be asked of `kiln`, and with which exit code it answers.
+//!
+//! # Layout
+//!
+//! - [`run`]: one job, from a file or a command
+//! - [`batch`]: many jobs, one JSON a line
+//! - [`doctor`]: what this machine offers
+//! - [`exit`], [`stop`]: the codes, and the errors that end a command
+//!
+//! Data goes to stdout, everything else to stderr. There is no colour anywhere but in the log,
+//! and there only on a terminal and without `NO_COLOR`.
+
+mod batch;
+mod cancel;
+mod claim;
+mod code;
+mod config;
+mod doctor;
+mod escape;
+mod exit;
+mod faulted;
+mod inputs;
+mod limits;
+mod live;
+mod logs;
+#[cfg(test)]
+mod profiles_for_tests;
+mod request;
+mod run;
+#[cfg(test)]
+mod scratch;
+mod signals;
+mod stop;
+mod summary;
+mod unserved;
+mod usage;
+
+use clap::{Parser, Subcommand};
+use exit::Exit;
+use rustix::process::{Resource, Rlimit};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use stop::Stop;
+
+/// Runs code that nobody reviewed, in sandboxes that are already warm.
+#[derive(Debug, Parser)]
+#[command(name = "kiln", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(Box<run::RunArgs>),
+    Batch(batch::BatchArgs),
+    Doctor(DoctorArgs),
+}
+
+/// Say what this machine offers, what is missing, and how it is mended.
+#[derive(Debug, clap::Args)]
+struct DoctorArgs {
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+    /// The configuration
+    #[arg(long, value_name = "KILN.TOML")]
+    config: Option<PathBuf>,
+}
+
+/// The word after `kiln` that makes it the warden; not for people.
+const WARDEN: &str = "warden";
+
+/// Does what the arguments ask for.
+pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
+    let args: Vec<_> = args.collect();
+    // The warden forks: no thread, runtime or log may have started before it.
+    if args.get(1).is_some_and(|word| word == WARDEN) {
+        return kiln_warden::main(args.into_iter().skip(2));
+    }
+    let command = match Cli::try_parse_from(&args) {
+        Ok(cli) => cli.command,
+        Err(error) => return usage::answer(&error, &args).into(),
+    };
+    logs::start();
+    raise_open_files();
+    answer(command).unwrap_or_else(Stop::report).into()
+}
+
+fn answer(command: Command) -> Result<Exit, Stop> {
+    match command {
+        Command::Run(args) => run::run(*args),
+        Command::Batch(args) => batch::run(args),
+        Command::Doctor(args) => doctor::run(args.json, &config::load(args.config.as_deref())?),
+    }
+}
+
+/// Lets this process open as many files as it may: a job may have a thousand inputs. Where that is
+/// refused the open that fails says so by name.
+fn raise_open_files() {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let raised = rustix::process::setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            maximum: limit.maximum,
+        },
+    );
+    if let Err(errno) = raised {
+        tracing::warn!(%errno, "the limit of open files stays where it is");
+    }
+}
+
+/// A runtime for one command; its threads end with it.
+fn runtime() -> Result<tokio::runtime::Runtime, Stop> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Stop::unavailable(&error))
+}
+
+/// Who answers for jobs that are refused here, before a worker has a name.
+fn worker_name() -> String {
+    rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_tree_of_commands_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,120 @@
+//! The parts put together for one process: warden, pool and store, without broker or Redis.
+
+mod cpus;
+mod outcome;
+mod serving;
+mod stdin;
+pub mod types;
+
+use crate::execute::Cancel;
+use crate::fault::Fault;
+use crate::pipeline;
+use crate::pool::Pool;
+use crate::sandbox::host::{Greeting, Host, HostError};
+use cpus::Cpus;
+use kiln_warden::client::{self, Spawned};
+use kiln_warden::profile::{Profiles, Reuse};
+use serving::Serving;
+use std::process::Child;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+pub use types::{EngineError, EngineOptions, Finished, LocalInput, Submission};
+
+pub use crate::execute::Live;
+
+/// The warden has this long to take everything down before it is killed, which does the same.
+const SHUTDOWN_MAX: Duration = Duration::from_secs(5);
+
+/// Everything that runs jobs in this process.
+#[derive(Debug)]
+pub struct Engine {
+    host: Arc<Host>,
+    pool: Arc<Pool>,
+    profiles: Arc<Profiles>,
+    warden: Child,
+    worker: Arc<str>,
+    single: bool,
+    cpus: Arc<Cpus>,
+}
+
+impl Engine {
+    /// Starts a warden and has it make the first sandboxes.
+    pub async fn start(options: EngineOptions) -> Result<Self, EngineError> {
+        let mut profiles =
+            Profiles::load(options.config.as_deref()).map_err(EngineError::Profiles)?;
+        // One caller's own jobs: whatever tenants they name, nobody else's are beside them.
+        profiles.set_default_reuse(Reuse::Any);
+        let profiles = Arc::new(profiles);
+        let Spawned { socket, child } =
+            client::spawn(&options.warden()).map_err(EngineError::Spawn)?;
+        let host = match Host::greet(socket).await.map_err(EngineError::Warden)? {
+            Greeting::Ready(host) => Arc::new(host),
+            Greeting::Refused { message, remedy } => {
+                return Err(EngineError::Refused { message, remedy });
+            }
+        };
+        let pool = Pool::open(Arc::clone(&host), Arc::clone(&profiles), options.places());
+        for (profile, warm) in &options.warm {
+            pool.keep(profile, *warm).map_err(EngineError::Pool)?;
+        }
+        let worker = options.worker.into();
+        let single = options.single;
+        let cpus = Cpus::of_this_process().map_err(EngineError::Cpus)?;
+        Ok(Self {
+            single,
+            cpus,
+            host,
+            pool,
+            profiles,
+            warden: child,
+            worker,
+        })
+    }
+
+    /// The profiles that jobs may name.
+    pub fn profiles(&self) -> &Arc<Profiles> {
+        &self.profiles
+    }
+
+    /// Runs one job to its committed outcome. `cancel` ends it when it resolves.
+    pub async fn run(
+        &self,
+        submission: Submission,
+        live: Option<Live>,
+        cancel: Cancel,
+    ) -> Result<Finished, Fault> {
+        let mut serving = Serving::new(self, submission, live, cancel)?;
+        let outcome = match serving.expired() {
+            Some(answered) => answered?,
+            None => pipeline::serve(&mut serving).await?,
+        };
+        Ok(Finished { outcome })
+    }
+
+    /// Whether the warden is gone: no job can run any more.
+    pub fn is_gone(&self) -> bool {
+        self.host.is_gone()
+    }
+
+    /// Ends every sandbox and the warden, and waits until nothing of them is left.
+    pub async fn shut_down(mut self) -> Result<(), EngineError> {
+        self.pool.close();
+        let asked = self.host.shut_down().await;
+        let deadline = Instant::now() + SHUTDOWN_MAX;
+        loop {
+            match self.warden.try_wait().map_err(EngineError::Wait)? {
+                Some(_) => break,
+                None if Instant::now() >= deadline => {
+                    self.warden.kill().map_err(EngineError::Wait)?;
+                    return Err(EngineError::Warden(HostError::Late));
+                }
+                None => tokio::time::sleep(Duration::from_millis(1)).await,
+            }
+        }
+        match asked {
+            // A warden that is gone already has nothing left to end.
+            Ok(()) | Err(HostError::Socket(_) | HostError::Gone) => Ok(()),
+            Err(error) => Err(EngineError::Warden(error)),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The outcome of a run, put together from what each step left.
+
+use crate::execute::Run;
+use crate::report::answer::now_unix_ms;
+use crate::report::{self, Ending, Evidence};
+use crate::store::folder::{Kept, KeptFile, KeptStream};
+use crate::store::media::media_type;
+use artifact_scanner::Verdict as Scanned;
+use kiln_protocol::job::Job;
+use kiln_protocol::limits::Limits;
+use kiln_protocol::outcome::{
+    ArtifactReport, ArtifactState, OUTCOME_SCHEMA, Outcome, Reason, SandboxReport, Status,
+    StreamReport, TimingUs, Usage, Verdict, Warning,
+};
+use kiln_warden::profile::Profile;
+
+/// What the steps left of one job.
+pub(super) struct Record<'a> {
+    pub(super) job: &'a Job,
+    pub(super) profile: &'a Profile,
+    pub(super) limits: Limits,
+    pub(super) run: Run,
+    pub(super) kept: Kept,
+    pub(super) warnings: Vec<Warning>,
+    pub(super) timing: TimingUs,
+    pub(super) sandbox: Option<SandboxReport>,
+    pub(super) worker: &'a str,
+}
+
+pub(super) fn outcome(record: Record<'_>) -> Outcome {
+    let Record {
+        job,
+        profile,
+        limits,
+        run,
+        kept,
+        mut warnings,
+        timing,
+        sandbox,
+        worker,
+    } = record;
+    let evidence = evidence(&run, &kept);
+    let ending = report::ending(&evidence, &limits, &profile.limits);
+    let Ending {
+        status,
+        reason,
+        message,
+        hint,
+        evidence: shown,
+        exit_code,
+        signal,
+        retryable,
+        warnings: noticed,
+    } = ending;
+    warnings.extend(noticed);
+    Outcome {
+        schema: OUTCOME_SCHEMA.to_owned(),
+        job_id: job.id.clone(),
+        status,
+        reason,
+        fault: status.fault(),
+        retryable,
+        message,
+        hint,
+        evidence: shown,
+        exit_code,
+        signal,
+        stdout: stream(kept.stdout),
+        stderr: stream(kept.stderr),
+        artifacts: kept.files.into_iter().map(artifact).collect(),
+        skipped: kept.skipped,
+        limits: Some(limits),
+        warnings,
+        usage: Usage {
+            wall_us: Some(evidence.wall_us),
+            cpu_user_us: Some(evidence.cpu_user_us),
+            cpu_system_us: Some(evidence.cpu_system_us),
+            memory_peak_bytes: evidence.memory_peak_bytes,
+            memory_peak_source: evidence.memory_peak_bytes.map(|_| "cgroup".to_owned()),
+            pids_peak: evidence.pids_peak,
+            disk_bytes: Some(evidence.disk_used_bytes),
+        },
+        timing_us: timing,
+        sandbox,
+        worker: worker.to_owned(),
+        attempt: 1,
+        redelivered: false,
+        finished_unix_ms: now_unix_ms(),
+        trace_id: None,
+        duplicate_of: None,
+    }
+}
+
+/// The outcome of a job that ran, but of which something could not be kept.
+pub(super) fn unkept(outcome: Outcome, why: &str) -> Outcome {
+    let mut evidence = outcome.evidence;
+    evidence.insert("ended".to_owned(), outcome.status.as_str().into());
+    Outcome {
+        status: Status::PlatformError,
+        reason: Some(Reason::Store),
+        fault: Status::PlatformError.fault(),
+        retryable: true,
+        message: Some(format!(
+            "the job ran (`{}`), but what it made could not be kept: failed to {why}",
+            outcome.status.as_str()
+        )),
+        hint: Some("make room where the results go, or name another folder".to_owned()),
+        evidence,
+        ..outcome
+    }
+}
+
+fn evidence(run: &Run, kept: &Kept) -> Evidence {
+    let call = |nr: u32| {
+        kiln_warden::seccomp::name(nr).map_or_else(|| format!("system call {nr}"), str::to_owned)
+    };
+    let captured = |stream: &KeptStream| report::Captured {
+        total_bytes: stream.total_bytes,
+        truncated: stream.truncated,
+    };
+    Evidence {
+        cause: run.ended.cause,
+        status: run.ended.status,
+        cut_by_deadline: run.deadline_first,
+        unstaged: run.unstaged.as_ref().map(|(path, errno)| report::Unstaged {
+            path: path.clone(),
+            out_of_memory: *errno == rustix::io::Errno::NOMEM.raw_os_error().cast_unsigned(),
+        }),
+        oom_kills: run.figures.oom_kills,
+        memory_peak_bytes: run.figures.memory_peak_bytes,
+        pids_max_events: run.figures.pids_refused,
+        pids_peak: run.figures.pids_peak,
+        cpu_user_us: run.figures.cpu_user_us,
+        cpu_system_us: run.figures.cpu_system_us,
+        wall_us: run.ended.wall_ns / 1000,
+        noted: run
+            .ended
+            .noted
+            .iter()
+            .flatten()
+            .map(|nr| call(*nr))
+            .collect(),
+        noted_total: run.ended.noted_total,
+        fatal_call: run.ended.fatal.map(call),
+        network_refused: 0,
+        disk_used_bytes: run.disk.bytes,
+        disk_full: run.disk_full,
+        inodes_full: run.inodes_full,
+        stdout: captured(&kept.stdout),
+        stderr: captured(&kept.stderr),
+    }
+}
+
+fn stream(kept: KeptStream) -> StreamReport {
+    StreamReport::new(&kept.raw, kept.total_bytes, kept.object)
+}
+
+fn artifact(kept: KeptFile) -> ArtifactReport {
+    ArtifactReport {
+        media_type: media_type(&kept.path).map(str::to_owned),
+        path: kept.path,
+        bytes: kept.bytes,
+        sha256: kept.sha256,
+        state: ArtifactState::Released,
+        verdict: match kept.verdict {
+            Scanned::Clean => Verdict::Clean,
+            Scanned::Active => Verdict::Active,
+            Scanned::Suspicious => Verdict::Suspicious,
+            Scanned::Malicious => Verdict::Malicious,
+            Scanned::Unscannable => Verdict::Unscannable,
+            Scanned::Unscanned => Verdict::Unscanned,
+        },
+        findings: Vec::new(),
+        // What nobody has looked at is to be saved, not shown.
+        serve: Some(kiln_protocol::outcome::Serve::Attachment),
+        object: Some(kept.object),
+    }
+}

@@ -1,0 +1,300 @@
+//! One job's way through the pipeline, with what each step leaves for the report.
+
+use super::cpus::Taken;
+use super::{Engine, Submission};
+use super::{outcome, stdin};
+use crate::collect::{self, CollectError, Collected, Selection, Wants};
+use crate::execute::program::program;
+use crate::execute::{
+    self, Cancel, ExecuteError, Input, Live, Manifest, Run, Source, Started, Task,
+};
+use crate::fault::{Fault, chain};
+use crate::pipeline::Steps;
+use crate::pool::Order;
+use crate::report::answer::{Unrun, now_unix_ms};
+use crate::sandbox::{Leased, Sandbox, Spent};
+use crate::screen::{Cleared, Outputs, screen};
+use crate::store::folder::{Folder, Kept};
+use kiln_protocol::job::{Content, Isolation, Payload};
+use kiln_protocol::limits::Limits;
+use kiln_protocol::outcome::{Outcome, SandboxReport, TimingUs};
+use kiln_warden::profile::Profile;
+use std::sync::Arc;
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+/// The state of one job between its steps.
+pub(super) struct Serving<'a> {
+    engine: &'a Engine,
+    profile: &'a Profile,
+    submission: Submission,
+    limits: Limits,
+    selection: Arc<Selection>,
+    folder: Folder,
+    live: Option<Live>,
+    cancel: Option<Cancel>,
+    began: Instant,
+    timing: TimingUs,
+    sandbox: Option<SandboxReport>,
+    manifest: Manifest,
+    condemned: Option<&'static str>,
+    /// Where the job runs, while it does.
+    cpus: Option<Taken>,
+    /// Why something of the job could not be kept.
+    unkept: Option<String>,
+}
+
+impl<'a> Serving<'a> {
+    pub(super) fn new(
+        engine: &'a Engine,
+        submission: Submission,
+        live: Option<Live>,
+        cancel: Cancel,
+    ) -> Result<Self, Fault> {
+        let began = Instant::now();
+        let name = &submission.job.profile;
+        let profile = engine
+            .profiles
+            .get(name)
+            .ok_or_else(|| Fault::Lease(crate::pool::LeaseError::Profile(name.clone())))?;
+        let limits = profile
+            .limits
+            .resolve(&submission.job.limits)
+            .map_err(|refusals| Fault::Admit(format!("{refusals:?}")))?;
+        let selection = Selection::new(submission.job.artifacts.as_deref())
+            .map_err(|error| Fault::Admit(error.to_string()))?;
+        let folder = Folder::open(&submission.out).map_err(Fault::Keep)?;
+        Ok(Self {
+            engine,
+            profile,
+            submission,
+            limits,
+            selection: Arc::new(selection),
+            folder,
+            live,
+            cancel: Some(cancel),
+            began,
+            timing: TimingUs::default(),
+            sandbox: None,
+            manifest: Manifest::new(),
+            condemned: None,
+            cpus: None,
+            unkept: None,
+        })
+    }
+
+    /// The answer to a job whose deadline has passed already, committed.
+    pub(super) fn expired(&self) -> Option<Result<Outcome, Fault>> {
+        let job = &self.submission.job;
+        let late = now_unix_ms().checked_sub(job.deadline_unix_ms?)?;
+        let outcome = Unrun::expired(job.id.clone(), late, &self.engine.worker).into();
+        Some(
+            self.folder
+                .commit(&outcome)
+                .map_err(Fault::Commit)
+                .map(|()| outcome),
+        )
+    }
+
+    fn strict(&self) -> bool {
+        let asked = self.submission.job.isolation.unwrap_or(Isolation::Standard);
+        asked == Isolation::Strict || self.profile.isolation == Isolation::Strict
+    }
+
+    /// Every input of the job, its main file first.
+    fn inputs(&mut self) -> Result<Vec<Input>, Fault> {
+        let mut inputs = Vec::new();
+        if let (Payload::Code(code), Some(interpreter)) =
+            (&self.submission.job.payload, &self.profile.interpreter)
+        {
+            inputs.push(Input {
+                path: interpreter.main.clone(),
+                source: Source::Bytes(code.clone().into_bytes()),
+                read_only: false,
+                executable: false,
+            });
+        }
+        for file in &self.submission.job.files {
+            let Content::Bytes(bytes) = &file.content else {
+                return Err(Fault::Admit(format!(
+                    "`{}` is an object, and there is no store",
+                    file.path
+                )));
+            };
+            inputs.push(Input {
+                path: file.path.clone(),
+                source: Source::Bytes(bytes.clone()),
+                read_only: file.read_only,
+                executable: file.executable,
+            });
+        }
+        inputs.extend(self.submission.inputs.drain(..).map(|local| Input {
+            path: local.path,
+            source: Source::File(local.file),
+            read_only: false,
+            executable: local.executable,
+        }));
+        Ok(inputs)
+    }
+}
+
+impl Steps for Serving<'_> {
+    type Leased = Sandbox<Leased>;
+    type Running = Started;
+    type Spent = Sandbox<Spent>;
+    type Run = Run;
+    type Raw = Outputs;
+    type Cleared = Cleared;
+    type Kept = Kept;
+
+    async fn lease(&mut self) -> Result<Self::Leased, Fault> {
+        let began = Instant::now();
+        let order = Order {
+            profile: self.submission.job.profile.as_str().into(),
+            tenant: self.submission.job.tenant.as_str().into(),
+            unused: self.strict(),
+        };
+        let (leased, start) = self.engine.pool.lease(&order).await.map_err(Fault::Lease)?;
+        if self.engine.single {
+            self.engine.pool.close();
+        }
+        self.timing.acquire = Some(micros(began.elapsed()));
+        let isolation = if self.strict() {
+            Isolation::Strict
+        } else {
+            Isolation::Standard
+        };
+        self.sandbox = Some(SandboxReport {
+            id: leased.id().to_string(),
+            generation: leased.cell().generation,
+            uses: u64::from(leased.uses()) + 1,
+            start,
+            isolation,
+            image: leased.image().to_owned(),
+            profile: self.profile.name.clone(),
+        });
+        Ok(leased)
+    }
+
+    async fn start(&mut self, leased: Self::Leased) -> Result<Self::Running, Fault> {
+        let job = &self.submission.job;
+        let program = program(job, self.profile.interpreter.as_ref(), &self.limits);
+        let stdin = stdin::open(self.submission.stdin.take(), job.stdin.as_bytes())
+            .map_err(|e| Fault::Start(ExecuteError::Streams(e)))?;
+        let (limits, live) = (self.limits, self.live.take());
+        let deadline = job
+            .deadline_unix_ms
+            .map(|at| UNIX_EPOCH + Duration::from_millis(at));
+        let inputs = self.inputs()?;
+        let cpus = self.engine.cpus.take(limits.cpus_whole());
+        let affinity = cpus.mask();
+        self.cpus = Some(cpus);
+        let task = Task {
+            limits,
+            deadline,
+            affinity,
+            program,
+            inputs,
+            stdin,
+            live,
+        };
+        execute::start(leased, task).await.map_err(Fault::Start)
+    }
+
+    async fn wait(&mut self, running: Self::Running) -> Result<(Self::Spent, Run), Fault> {
+        let cancel = self
+            .cancel
+            .take()
+            .unwrap_or_else(|| Box::pin(std::future::pending()));
+        let (spent, mut run) = running.wait(cancel).await.map_err(Fault::Wait)?;
+        self.cpus = None;
+        self.timing.stage_in = Some(micros(run.stage_in));
+        self.timing.run = Some(micros(run.run));
+        self.condemned = if self.strict() {
+            Some("strict")
+        } else {
+            run.condemns()
+        };
+        self.manifest = std::mem::take(&mut run.manifest);
+        Ok((spent, run))
+    }
+
+    async fn collect(&mut self, spent: &mut Self::Spent, run: &mut Run) -> Result<Outputs, Fault> {
+        let began = Instant::now();
+        let wants = Wants {
+            selection: Arc::clone(&self.selection),
+            manifest: std::mem::take(&mut self.manifest),
+            limits: self.limits,
+            spool: self.folder.path().to_owned(),
+        };
+        let Collected { files, skipped } = match collect::collect(spent, wants).await {
+            // What the job printed is still to be told.
+            Err(error @ CollectError::Copy { .. }) => {
+                self.unkept = Some(chain(&error));
+                Collected::default()
+            }
+            collected => collected.map_err(Fault::Collect)?,
+        };
+        self.timing.collect = Some(micros(began.elapsed()));
+        let (stdout, stderr) = (
+            std::mem::take(&mut run.stdout),
+            std::mem::take(&mut run.stderr),
+        );
+        Ok(Outputs {
+            stdout,
+            stderr,
+            files,
+            skipped,
+        })
+    }
+
+    fn hand_back(&mut self, spent: Self::Spent) {
+        self.engine.pool.hand_back(spent, self.condemned);
+    }
+
+    async fn screen(&mut self, raw: Outputs) -> Result<Cleared, Fault> {
+        let began = Instant::now();
+        let cleared = screen(raw);
+        self.timing.scan = Some(micros(began.elapsed()));
+        Ok(cleared)
+    }
+
+    async fn keep(&mut self, cleared: Cleared) -> Result<Kept, Fault> {
+        let began = Instant::now();
+        // Local files: the page cache takes them; there is no one to yield to for long.
+        let (kept, failed) = self.folder.keep(cleared);
+        self.unkept = self.unkept.take().or(failed.map(|error| chain(&error)));
+        self.timing.store = Some(micros(began.elapsed()));
+        Ok(kept)
+    }
+
+    fn report(&mut self, run: Run, kept: Kept) -> Outcome {
+        self.timing.total = Some(micros(self.began.elapsed()));
+        let outcome = outcome::outcome(outcome::Record {
+            job: &self.submission.job,
+            profile: self.profile,
+            limits: self.limits,
+            run,
+            kept,
+            warnings: std::mem::take(&mut self.submission.warnings),
+            timing: self.timing,
+            sandbox: self.sandbox.take(),
+            worker: &self.engine.worker,
+        });
+        match self.unkept.take() {
+            Some(why) => outcome::unkept(outcome, &why),
+            None => outcome,
+        }
+    }
+
+    async fn commit(&mut self, outcome: Outcome) -> Result<Outcome, Fault> {
+        // Nobody would hear of a job whose outcome is only in a folder that cannot take it.
+        Ok(match self.folder.commit(&outcome) {
+            Ok(()) => outcome,
+            Err(error) => outcome::unkept(outcome, &chain(&error)),
+        })
+    }
+}
+
+fn micros(took: Duration) -> u64 {
+    u64::try_from(took.as_micros()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,363 @@
+//! How one job runs: its limits set, its inputs staged, its program started, its end seen.
+//!
+//! The keeper holds the deadline and kills; this side reads the streams, watches for a flood,
+//! passes on a cancellation, and takes the kernel's figures when nothing of the job lives.
+
+pub mod memfd;
+pub mod program;
+mod stage;
+mod streams;
+
+pub use stage::{Input, Manifest, Source};
+pub use streams::{Captured, Live};
+
+use crate::sandbox::cell::{DiskUse, Figures};
+use crate::sandbox::host::HostError;
+use crate::sandbox::{Leased, Running, Sandbox, Spent};
+use kiln_keeper::spec::Program;
+use kiln_keeper::wire::{BYTES, Cause, Ended, FromWorker, ToWorker, from_bytes, to_bytes};
+use kiln_protocol::limits::Limits;
+use kiln_warden::counters::CounterError;
+use kiln_warden::wire::CellLimits;
+use std::future::Future;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::pin::Pin;
+use std::time::{Duration, Instant, SystemTime};
+use streams::Streams;
+
+/// How often the scratch is looked at while a job runs.
+const SAMPLE: Duration = Duration::from_millis(100);
+/// The keeper ends a job at its deadline; this long after it we no longer believe that it does.
+const KEEPER_LATE: Duration = Duration::from_secs(10);
+/// Pipes are read this long after nothing of the job lives; nobody can write to them by then.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// Why a job could not be run or seen to its end. Ours, never the job's.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecuteError {
+    #[error("set the job's limits")]
+    Limit(#[source] HostError),
+    #[error("stage `{path}`")]
+    Stage { path: String, source: io::Error },
+    #[error("write the program for the keeper")]
+    Program(#[source] io::Error),
+    #[error("make the job's streams")]
+    Streams(#[source] io::Error),
+    #[error("speak to the keeper")]
+    Keeper(#[source] io::Error),
+    #[error("hear from the keeper: it is gone")]
+    KeeperGone,
+    #[error("hear from the keeper by {} s after the deadline", KEEPER_LATE.as_secs())]
+    KeeperLate,
+    #[error("understand the keeper: {0}")]
+    KeeperNonsense(&'static str),
+    #[error("read the job's counters")]
+    Counters(#[source] CounterError),
+    #[error("see the job's cgroup empty")]
+    NotEmpty,
+    #[error("look at the job's scratch")]
+    Scratch(#[source] io::Error),
+}
+
+/// What is to be run.
+#[derive(Debug)]
+pub struct Task {
+    pub limits: Limits,
+    /// When its answer is of no more use; ends the run where that comes before the wall limit.
+    pub deadline: Option<SystemTime>,
+    /// The CPUs it runs on, as a mask; 0 for those of its cell.
+    pub affinity: u64,
+    pub program: Program,
+    pub inputs: Vec<Input>,
+    pub stdin: OwnedFd,
+    pub live: Option<Live>,
+}
+
+/// What was seen of a run, by those who saw it.
+#[derive(Debug)]
+pub struct Run {
+    pub ended: Ended,
+    pub figures: Figures,
+    /// The most that samples and the state at exit saw in use.
+    pub disk: DiskUse,
+    /// Whether a sample saw the disk or the inodes used up.
+    pub disk_full: bool,
+    pub inodes_full: bool,
+    pub stdout: Captured,
+    pub stderr: Captured,
+    pub manifest: Manifest,
+    /// The first input that did not fit its limits; the program was not started then.
+    pub unstaged: Option<(String, u32)>,
+    /// Whether the clock that the keeper held was the deadline and not the wall limit.
+    pub deadline_first: bool,
+    pub stage_in: Duration,
+    pub run: Duration,
+}
+
+impl Run {
+    /// Why the sandbox is not to be used again after this run, if so: doubt is dirt.
+    pub fn condemns(&self) -> Option<&'static str> {
+        let signalled = self.ended.status.is_some_and(|status| status & 0x7f != 0);
+        match self.ended.cause {
+            _ if self.figures.oom_kills > 0 => Some("oom"),
+            Cause::Exited if self.ended.noted_total > 0 => Some("filter"),
+            Cause::Exited if signalled => Some("signal"),
+            Cause::Exited => None,
+            Cause::Wall | Cause::Cpu => Some("timeout"),
+            Cause::Memory => Some("oom"),
+            Cause::Cancelled => Some("cancelled"),
+            Cause::Output => Some("output"),
+            Cause::Syscall => Some("filter"),
+            Cause::Broken => Some("broken"),
+        }
+    }
+}
+
+/// A job that has been started.
+#[derive(Debug)]
+pub struct Started {
+    sandbox: Sandbox<Running>,
+    streams: Streams,
+    manifest: Manifest,
+    unstaged: Option<(String, u32)>,
+    wall: Duration,
+    deadline_first: bool,
+    began: Instant,
+    stage_in: Duration,
+}
+
+/// Ends when the job is to be cancelled.
+pub type Cancel = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// The part of a job's limits that the kernel holds for its cell.
+pub fn cell_limits(limits: &Limits) -> CellLimits {
+    CellLimits {
+        memory_bytes: limits.memory_bytes,
+        pids: limits.pids,
+        cpus_milli: limits.cpus_milli,
+        disk_bytes: limits.disk_bytes,
+        inodes: limits.inodes,
+        open_files: limits.open_files,
+    }
+}
+
+/// Stages the inputs and lets the program start.
+pub async fn start(mut sandbox: Sandbox<Leased>, task: Task) -> Result<Started, ExecuteError> {
+    let began = Instant::now();
+    let wanted = cell_limits(&task.limits);
+    if sandbox.cell().limits != wanted {
+        sandbox.limit(wanted).await.map_err(ExecuteError::Limit)?;
+    }
+    let staged = stage::stage(sandbox.take_stage(), task.inputs).await?;
+    let (streams, stdout, stderr) =
+        Streams::open(&task.limits, task.live).map_err(ExecuteError::Streams)?;
+    let generation = sandbox.cell().generation;
+    let stage_in = began.elapsed();
+    let sandbox = sandbox.started();
+    let (wall, deadline_first) = clock(&task.limits, task.deadline, SystemTime::now());
+    let (message, program) = if staged.failed.is_some() {
+        (
+            FromWorker::Kill {
+                generation,
+                cause: Cause::Cancelled,
+            },
+            None,
+        )
+    } else {
+        let program = task
+            .program
+            .encode()
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "a NUL byte in an argument"))
+            .and_then(|bytes| memfd::sealed("program", &bytes))
+            .map_err(ExecuteError::Program)?;
+        let message = FromWorker::Start {
+            generation,
+            wall_ns: u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX),
+            cpu_ns: task.limits.cpu_ms.saturating_mul(1_000_000),
+            cpus_milli: task.limits.cpus_milli,
+            affinity: task.affinity,
+        };
+        (message, Some(program))
+    };
+    let began = Instant::now();
+    let descriptors = [
+        program.as_ref().map(AsFd::as_fd),
+        Some(task.stdin.as_fd()),
+        Some(stdout.as_fd()),
+        Some(stderr.as_fd()),
+    ];
+    let descriptors: Vec<_> = if program.is_some() {
+        descriptors.into_iter().flatten().collect()
+    } else {
+        Vec::new()
+    };
+    sandbox
+        .control()
+        .send(&to_bytes(&message.encode()), &descriptors)
+        .await
+        .map_err(ExecuteError::Keeper)?;
+    Ok(Started {
+        sandbox,
+        streams,
+        manifest: staged.manifest,
+        unstaged: staged.failed,
+        wall,
+        deadline_first,
+        began,
+        stage_in,
+    })
+}
+
+/// How long a program may run from now, and whether it is the deadline that says so.
+fn clock(limits: &Limits, deadline: Option<SystemTime>, now: SystemTime) -> (Duration, bool) {
+    let wall = Duration::from_millis(limits.wall_ms);
+    let left = deadline.map(|at| at.duration_since(now).unwrap_or(Duration::ZERO));
+    match left {
+        // The keeper takes no clock of nought.
+        Some(left) if left < wall => (left.max(Duration::from_millis(1)), true),
+        _ => (wall, false),
+    }
+}
+
+impl Started {
+    /// Waits until nothing of the job lives, and takes down what was seen of it.
+    pub async fn wait(mut self, mut cancel: Cancel) -> Result<(Sandbox<Spent>, Run), ExecuteError> {
+        let mut disk = DiskUse::default();
+        let (mut disk_full, mut inodes_full) = (false, false);
+        let mut tick = tokio::time::interval(SAMPLE);
+        let late = tokio::time::sleep(self.wall + KEEPER_LATE);
+        tokio::pin!(late);
+        let mut asked = false;
+        let ended = loop {
+            let cause = tokio::select! {
+                biased;
+                ended = hear(&self.sandbox) => break ended?,
+                () = &mut cancel, if !asked => Cause::Cancelled,
+                () = self.streams.flood(), if !asked => Cause::Output,
+                _ = tick.tick() => {
+                    self.sample(&mut disk, &mut disk_full, &mut inodes_full)?;
+                    continue;
+                }
+                () = &mut late => return Err(ExecuteError::KeeperLate),
+            };
+            asked = true;
+            self.kill(cause).await?;
+        };
+        let run = self.began.elapsed();
+        if ended.generation != self.sandbox.cell().generation {
+            return Err(ExecuteError::KeeperNonsense(
+                "it speaks of another generation",
+            ));
+        }
+        if !self
+            .sandbox
+            .cell()
+            .is_empty()
+            .map_err(ExecuteError::Counters)?
+        {
+            return Err(ExecuteError::NotEmpty);
+        }
+        self.sample(&mut disk, &mut disk_full, &mut inodes_full)?;
+        let figures = self
+            .sandbox
+            .cell()
+            .figures()
+            .map_err(ExecuteError::Counters)?;
+        let starved = self
+            .unstaged
+            .as_ref()
+            .is_some_and(|(_, errno)| *errno == stage::GONE);
+        if starved && figures.oom_kills == 0 {
+            return Err(ExecuteError::KeeperNonsense(
+                "the stager ended before its inputs did",
+            ));
+        }
+        let (stdout, stderr) = self.streams.finish(DRAIN).await;
+        let run = Run {
+            ended,
+            figures,
+            disk,
+            disk_full,
+            inodes_full,
+            stdout,
+            stderr,
+            manifest: self.manifest,
+            unstaged: self.unstaged,
+            deadline_first: self.deadline_first,
+            stage_in: self.stage_in,
+            run,
+        };
+        Ok((self.sandbox.ended(), run))
+    }
+
+    async fn kill(&self, cause: Cause) -> Result<(), ExecuteError> {
+        let generation = self.sandbox.cell().generation;
+        let message = FromWorker::Kill { generation, cause };
+        self.sandbox
+            .control()
+            .send(&to_bytes(&message.encode()), &[])
+            .await
+            .map_err(ExecuteError::Keeper)
+    }
+
+    fn sample(
+        &self,
+        most: &mut DiskUse,
+        disk_full: &mut bool,
+        inodes_full: &mut bool,
+    ) -> Result<(), ExecuteError> {
+        let Some(now) = self
+            .sandbox
+            .cell()
+            .disk_use()
+            .map_err(ExecuteError::Scratch)?
+        else {
+            return Ok(());
+        };
+        *disk_full |= now.bytes_free == 0;
+        *inodes_full |= now.inodes_free == 0;
+        most.bytes = most.bytes.max(now.bytes);
+        most.inodes = most.inodes.max(now.inodes);
+        Ok(())
+    }
+}
+
+/// The keeper's word that the job has ended.
+async fn hear(sandbox: &Sandbox<Running>) -> Result<Ended, ExecuteError> {
+    let message = sandbox
+        .control()
+        .recv(BYTES)
+        .await
+        .map_err(ExecuteError::Keeper)?
+        .ok_or(ExecuteError::KeeperGone)?;
+    let words = from_bytes(&message.bytes)
+        .map_err(|_| ExecuteError::KeeperNonsense("a message of another size"))?;
+    match ToWorker::decode(&words) {
+        Ok(ToWorker::Ended(ended)) => Ok(ended),
+        Err(_) => Err(ExecuteError::KeeperNonsense("a message that is none")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kiln_protocol::limits::{LimitRequest, LimitTable};
+
+    #[test]
+    fn the_earlier_of_deadline_and_wall_limit_holds() {
+        let limits = LimitTable::contract(2)
+            .resolve(&LimitRequest::default())
+            .expect("defaults are in range");
+        let wall = Duration::from_millis(limits.wall_ms);
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+        assert_eq!(clock(&limits, None, now), (wall, false));
+        assert_eq!(clock(&limits, Some(now + wall * 2), now), (wall, false));
+        assert_eq!(clock(&limits, Some(now + wall / 2), now), (wall / 2, true));
+        let past = now - Duration::from_secs(1);
+        assert_eq!(
+            clock(&limits, Some(past), now),
+            (Duration::from_millis(1), true)
+        );
+    }
+}

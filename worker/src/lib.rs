@@ -1,0 +1,26 @@
+//! Kiln runs code that nobody reviewed, as jobs, in sandboxes that are already warm.
+//!
+//! # Layout
+//!
+//! - [`pipeline`]: the life of one job, one line per step. Read it first
+//! - [`engine`]: the parts put together for one process: warden, pool, store
+//! - [`pool`]: warm sandboxes per profile, and the pure rule of their phases
+//! - [`sandbox`]: what may be done to a sandbox, by the state it is in
+//! - [`execute`]: inputs in, the program started, its streams read, its end seen
+//! - [`collect`]: what the job made, taken out by descriptor and copied once
+//! - [`screen`]: the gate between the sandbox and the store
+//! - [`store`]: where outcomes, logs and artifacts are kept
+//! - [`report`]: the one place where a job's fate is decided and put into words
+//! - [`cli`]: the command line, and what the exit codes say
+
+pub mod cli;
+pub mod collect;
+pub mod engine;
+pub mod execute;
+pub mod fault;
+pub mod pipeline;
+pub mod pool;
+pub mod report;
+pub mod sandbox;
+pub mod screen;
+pub mod store;

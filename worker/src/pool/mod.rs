@@ -1,0 +1,287 @@
+//! Where warm sandboxes wait, and who gets the next one.
+//!
+//! The pool owns every sandbox that no job holds. It makes them ahead of need, takes spent ones
+//! back for their reset, and tears down what was dropped anywhere else: a [`Retirement`] comes for
+//! every sandbox that ends, whatever the reason.
+
+pub mod phase;
+mod shelf;
+
+use crate::sandbox::host::{Host, HostError};
+use crate::sandbox::{Leased, Retirement, Sandbox, Spent, Warm};
+use kiln_protocol::outcome::Start;
+use kiln_warden::profile::{Profile, Profiles, Reuse};
+use shelf::Shelf;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{Notify, mpsc};
+
+/// Why a job got no sandbox.
+#[derive(Debug, thiserror::Error)]
+pub enum LeaseError {
+    #[error("find the profile `{0}`")]
+    Profile(String),
+    #[error("make a sandbox of profile `{profile}`")]
+    Create { profile: String, source: HostError },
+    #[error("get a sandbox: the pool is closed")]
+    Closed,
+}
+
+/// What a job asks of the pool.
+#[derive(Clone, Debug)]
+pub struct Order {
+    pub profile: Arc<str>,
+    pub tenant: Arc<str>,
+    /// Only a sandbox that no job has used.
+    pub unused: bool,
+}
+
+/// The warm sandboxes of one worker.
+#[derive(Debug)]
+pub struct Pool {
+    host: Arc<Host>,
+    profiles: Arc<Profiles>,
+    retired: mpsc::UnboundedSender<Retirement>,
+    shelves: Mutex<HashMap<Arc<str>, Shelf>>,
+    /// Sandboxes of one profile that live at once.
+    places: usize,
+    changed: Notify,
+    closed: AtomicBool,
+    /// Spent sandboxes of a closed pool.
+    parked: Mutex<Vec<Sandbox<Spent>>>,
+}
+
+impl Pool {
+    /// An empty pool with `places` sandboxes of a profile at most, and its task that tears down
+    /// what is dropped.
+    pub fn open(host: Arc<Host>, profiles: Arc<Profiles>, places: usize) -> Arc<Self> {
+        let (retired, retirements) = mpsc::unbounded_channel();
+        let pool = Arc::new(Self {
+            host,
+            profiles,
+            retired,
+            shelves: Mutex::default(),
+            places,
+            changed: Notify::new(),
+            closed: AtomicBool::new(false),
+            parked: Mutex::default(),
+        });
+        tokio::spawn(tear_down(Arc::clone(&pool), retirements));
+        pool
+    }
+
+    /// Keeps `warm` sandboxes of a profile alive ahead of need.
+    pub fn keep(self: &Arc<Self>, profile: &str, warm: usize) -> Result<(), LeaseError> {
+        self.profile(profile)?;
+        let name: Arc<str> = profile.into();
+        self.shelf(&name, |shelf| shelf.keep(warm));
+        self.refill(&name);
+        Ok(())
+    }
+
+    /// A sandbox for one job: one that waits, else one that comes back, else a new one.
+    pub async fn lease(
+        self: &Arc<Self>,
+        order: &Order,
+    ) -> Result<(Sandbox<Leased>, Start), LeaseError> {
+        let profile = self.profile(&order.profile)?;
+        let mut waited = false;
+        loop {
+            let changed = self.changed.notified();
+            let (found, make) = self.shelf(&order.profile, |shelf| {
+                let found = shelf.take(|sandbox| suits(sandbox, order, profile.reuse));
+                let make = found.is_none() && shelf.reserve();
+                if found.is_none() && !make {
+                    shelf.make_room();
+                }
+                (found, make)
+            });
+            self.refill(&order.profile);
+            if let Some(sandbox) = found {
+                // What was made while the job waited was not there before it.
+                let cold = waited && sandbox.uses() == 0;
+                let start = if cold { Start::Cold } else { Start::Warm };
+                return Ok((sandbox.lease(Arc::clone(&order.tenant)), start));
+            }
+            if make {
+                let sandbox = self.make(&order.profile).await?;
+                return Ok((sandbox.lease(Arc::clone(&order.tenant)), Start::Cold));
+            }
+            waited = true;
+            changed.await;
+        }
+    }
+
+    /// Takes a spent sandbox back. The reset goes on by itself; no job waits for it.
+    pub fn hand_back(self: &Arc<Self>, spent: Sandbox<Spent>, condemned: Option<&'static str>) {
+        if self.closed.load(Ordering::Relaxed) {
+            // It ends with the warden: a reset would only keep that busy.
+            self.parked().push(spent);
+            return;
+        }
+        let worn = condemned.or_else(|| self.worn(&spent));
+        if let Some(reason) = worn {
+            tracing::debug!(sandbox = %spent.id(), reason, "retire");
+            drop(spent);
+            return;
+        }
+        let pool = Arc::clone(self);
+        tokio::spawn(async move {
+            let id = spent.id();
+            match spent.reset().await {
+                Ok(warm) => pool.put(warm),
+                Err(_) if pool.closed.load(Ordering::Relaxed) => {
+                    tracing::debug!(sandbox = %id, "the warden ended during a reset");
+                }
+                Err(error) => {
+                    let error = crate::fault::chain(&error);
+                    tracing::warn!(sandbox = %id, error, "a reset failed; the sandbox is retired");
+                }
+            }
+        });
+    }
+
+    /// Makes no more sandboxes and resets none; what there is ends with the warden.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+        self.shelves().values_mut().for_each(Shelf::close);
+    }
+
+    fn parked(&self) -> MutexGuard<'_, Vec<Sandbox<Spent>>> {
+        self.parked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn profile(&self, name: &str) -> Result<&Profile, LeaseError> {
+        self.profiles
+            .get(name)
+            .ok_or_else(|| LeaseError::Profile(name.to_owned()))
+    }
+
+    /// Works on the shelf of one profile, which is made where there is none.
+    fn shelf<T>(&self, profile: &Arc<str>, work: impl FnOnce(&mut Shelf) -> T) -> T {
+        let mut shelves = self.shelves();
+        let new = || Shelf::new(self.places);
+        work(shelves.entry(Arc::clone(profile)).or_insert_with(new))
+    }
+
+    fn shelves(&self) -> MutexGuard<'_, HashMap<Arc<str>, Shelf>> {
+        // A shelf is whole between two calls of its own; a panic elsewhere does not harm it.
+        self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why a sandbox has served long enough, if it has.
+    fn worn(&self, spent: &Sandbox<Spent>) -> Option<&'static str> {
+        let profile = self.profiles.get(spent.profile())?;
+        if spent.uses() >= profile.max_uses {
+            Some("uses")
+        } else if spent.born().elapsed() >= profile.max_age {
+            Some("age")
+        } else if profile.reuse == Reuse::Never {
+            Some("reuse")
+        } else {
+            None
+        }
+    }
+
+    fn put(self: &Arc<Self>, warm: Sandbox<Warm>) {
+        let profile = Arc::clone(warm.profile());
+        self.shelf(&profile, |shelf| shelf.put(warm));
+        self.changed.notify_waiters();
+    }
+
+    /// Makes a sandbox in a place that was reserved.
+    async fn make(&self, profile: &Arc<str>) -> Result<Sandbox<Warm>, LeaseError> {
+        let mut place = Reserved {
+            pool: self,
+            profile,
+            taken: false,
+        };
+        let made = self
+            .host
+            .create(profile)
+            .await
+            .map_err(|source| LeaseError::Create {
+                profile: profile.to_string(),
+                source,
+            })?;
+        // From here on the sandbox's own end frees the place.
+        place.taken = true;
+        Ok(Sandbox::made(
+            made,
+            Arc::clone(profile),
+            self.retired.clone(),
+        ))
+    }
+
+    /// Starts to make what the shelf wants ahead of need.
+    fn refill(self: &Arc<Self>, profile: &Arc<str>) {
+        while self.shelf(profile, Shelf::reserve_ahead) {
+            let pool = Arc::clone(self);
+            let profile = Arc::clone(profile);
+            tokio::spawn(async move {
+                let made = pool.make(&profile).await;
+                pool.shelf(&profile, Shelf::arrived);
+                match made {
+                    Ok(warm) => pool.put(warm),
+                    Err(error) => {
+                        let error = crate::fault::chain(&error);
+                        // Whoever needs one is told why when it is made for them.
+                        tracing::info!(%profile, error, "no sandbox could be made ahead");
+                    }
+                }
+            });
+        }
+    }
+
+    fn gone(self: &Arc<Self>, profile: &Arc<str>) {
+        self.free(profile);
+        self.refill(profile);
+    }
+
+    fn free(&self, profile: &Arc<str>) {
+        self.shelf(profile, Shelf::gone);
+        self.changed.notify_waiters();
+    }
+}
+
+/// A place in the pool for a sandbox that is being made; given back where making it fails.
+struct Reserved<'a> {
+    pool: &'a Pool,
+    profile: &'a Arc<str>,
+    taken: bool,
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        if !self.taken {
+            self.pool.free(self.profile);
+        }
+    }
+}
+
+fn suits(sandbox: &Sandbox<Warm>, order: &Order, reuse: Reuse) -> bool {
+    let unused = sandbox.uses() == 0;
+    let same_tenant = sandbox
+        .tenant()
+        .is_none_or(|tenant| tenant == &*order.tenant);
+    match reuse {
+        _ if order.unused => unused,
+        Reuse::Any => true,
+        Reuse::Tenant => same_tenant,
+        Reuse::Never => unused,
+    }
+}
+
+async fn tear_down(pool: Arc<Pool>, mut retirements: mpsc::UnboundedReceiver<Retirement>) {
+    while let Some(Retirement { id, profile }) = retirements.recv().await {
+        let pool = Arc::clone(&pool);
+        tokio::spawn(async move {
+            if let Err(error) = pool.host.retire(id).await {
+                let error = crate::fault::chain(&error);
+                tracing::debug!(sandbox = %id, error, "a retirement was not confirmed");
+            }
+            pool.gone(&profile);
+        });
+    }
+}
