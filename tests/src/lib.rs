@@ -1,0 +1,20 @@
+//! The system from outside: runs the built `kiln` program and judges what it answers and what it leaves behind.
+//!
+//! # Layout
+//! - [`kiln`]: one program through `kiln run`, and what came of it
+//! - [`batch`]: many jobs through one `kiln batch`, sent and awaited one by one
+//! - [`check`]: `check(program, limits, expect)`, one call a test
+//! - [`leftovers`]: what of Kiln is on this machine now, and whether two looks agree
+//! - [`hostile`]: the hostile probes, by the index, with their verdicts
+//! - [`programs`]: 164 small programs with their own assertions
+//! - [`places`]: where the cases, the probes and the program are
+//!
+//! Nothing here knows Kiln's code: all is taken from its command line and its outcome.
+
+pub mod batch;
+pub mod check;
+pub mod hostile;
+pub mod kiln;
+pub mod leftovers;
+pub mod places;
+pub mod programs;
