@@ -5,6 +5,8 @@ use crate::execute::ExecuteError;
 use crate::pool::LeaseError;
 use crate::store::StoreError;
 
+pub use kiln_warden::chain;
+
 /// Our failure. Each names the step; the step's own error is its source.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
@@ -23,25 +25,4 @@ pub enum Fault {
     Keep(#[source] StoreError),
     #[error("commit the outcome")]
     Commit(#[source] StoreError),
-}
-
-impl Fault {
-    /// The chain of causes in one line, from the step to the kernel's word.
-    #[must_use]
-    pub fn chain(&self) -> String {
-        chain(self)
-    }
-}
-
-/// The chain of an error's causes in one line.
-#[must_use]
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

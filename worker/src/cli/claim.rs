@@ -2,14 +2,12 @@
 //!
 //! The lock is on the folder itself, so that it leaves no file behind and goes with the process.
 
+use crate::store::folder::OURS;
 use rustix::fs::{Access, AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-
-/// What a run writes into its folder.
-const OURS: [&str; 4] = ["outcome.json", "stdout", "stderr", "artifacts"];
 
 /// Why a folder cannot be written to.
 #[derive(Debug, thiserror::Error)]

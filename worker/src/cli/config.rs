@@ -4,8 +4,9 @@
 //! before there is a warden.
 
 use super::exit::Exit;
-use super::stop::{Stop, chain};
+use super::stop::Stop;
 use crate::engine::EngineOptions;
+use crate::fault::chain;
 use kiln_warden::profile::{Configuration, ProfileErrors, Profiles, WorkerSection};
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;

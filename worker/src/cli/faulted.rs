@@ -1,7 +1,7 @@
 //! What is the answer to a job that the engine could not bring to its end?
 
-use super::stop::chain;
 use crate::fault::Fault;
+use crate::fault::chain;
 use crate::report::answer::{Unrun, now_unix_ms};
 use kiln_protocol::Rejection;
 use kiln_protocol::id::JobId;

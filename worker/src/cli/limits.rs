@@ -134,7 +134,7 @@ mod tests {
 
     fn asked(given: &[&str]) -> Result<LimitRequest, String> {
         let given: Vec<_> = given.iter().map(ToString::to_string).collect();
-        parse(&given).map_err(|error| crate::cli::stop::chain(&error))
+        parse(&given).map_err(|error| crate::fault::chain(&error))
     }
 
     #[test]

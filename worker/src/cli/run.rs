@@ -4,9 +4,10 @@ use super::batch::results::exit_of;
 use super::config::Config;
 use super::exit::Exit;
 use super::signals::Asked;
-use super::stop::{Stop, chain};
+use super::stop::Stop;
 use super::{cancel, claim, config, doctor, faulted, limits, live, request, summary};
 use crate::engine::{Engine, EngineError, EngineOptions, Finished, Submission};
+use crate::fault::chain;
 use kiln_protocol::limits::Limits;
 use kiln_protocol::outcome::{Outcome, Status};
 use std::io::{self, Write as _};
@@ -97,8 +98,7 @@ pub(super) fn engine_stop(error: &EngineError) -> Stop {
         | EngineError::Warden(_)
         | EngineError::Pool(_)
         | EngineError::Cpus(_)
-        | EngineError::Wait(_)
-        | EngineError::Serve(_) => Stop::unavailable(error),
+        | EngineError::Wait(_) => Stop::unavailable(error),
     }
 }
 

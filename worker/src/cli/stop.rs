@@ -1,6 +1,7 @@
 //! Why does a command end before it has an answer, and who has to act?
 
 use crate::cli::exit::Exit;
+use crate::fault::chain;
 use std::error::Error;
 use std::io::Write as _;
 
@@ -45,18 +46,6 @@ impl Stop {
         }
         self.exit
     }
-}
-
-/// An error and its sources as one line.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }
 
 /// A message on one line, without control characters that a name might have brought in.

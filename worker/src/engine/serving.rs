@@ -95,9 +95,12 @@ impl<'a> Serving<'a> {
         )
     }
 
-    fn strict(&self) -> bool {
-        let asked = self.submission.job.isolation.unwrap_or(Isolation::Standard);
-        asked == Isolation::Strict || self.profile.isolation == Isolation::Strict
+    /// The stronger of what the job asks for and what its profile says.
+    fn isolation(&self) -> Isolation {
+        let asked = self.submission.job.isolation;
+        asked.map_or(self.profile.isolation, |asked| {
+            asked.max(self.profile.isolation)
+        })
     }
 
     /// Every input of the job, its main file first.
@@ -151,24 +154,19 @@ impl Steps for Serving<'_> {
         let order = Order {
             profile: self.submission.job.profile.as_str().into(),
             tenant: self.submission.job.tenant.as_str().into(),
-            unused: self.strict(),
+            unused: self.isolation() == Isolation::Strict,
         };
         let (leased, start) = self.engine.pool.lease(&order).await.map_err(Fault::Lease)?;
         if self.engine.single {
             self.engine.pool.close();
         }
         self.timing.acquire = Some(micros(began.elapsed()));
-        let isolation = if self.strict() {
-            Isolation::Strict
-        } else {
-            Isolation::Standard
-        };
         self.sandbox = Some(SandboxReport {
             id: leased.id().to_string(),
             generation: leased.cell().generation,
             uses: u64::from(leased.uses()) + 1,
             start,
-            isolation,
+            isolation: self.isolation(),
             image: leased.image().to_owned(),
             profile: self.profile.name.clone(),
         });
@@ -209,7 +207,7 @@ impl Steps for Serving<'_> {
         self.cpus = None;
         self.timing.stage_in = Some(micros(run.stage_in));
         self.timing.run = Some(micros(run.run));
-        self.condemned = if self.strict() {
+        self.condemned = if self.isolation() == Isolation::Strict {
             Some("strict")
         } else {
             run.condemns()

@@ -1,6 +1,5 @@
 //! What is handed to an engine, and what comes back.
 
-use crate::fault::Fault;
 use crate::pool::LeaseError;
 use crate::sandbox::host::HostError;
 use kiln_protocol::job::Job;
@@ -78,8 +77,6 @@ pub enum EngineError {
     Pool(#[source] LeaseError),
     #[error("wait for the warden's end")]
     Wait(#[source] io::Error),
-    #[error("serve a job")]
-    Serve(#[source] Fault),
 }
 
 impl EngineOptions {

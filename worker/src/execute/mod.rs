@@ -156,14 +156,10 @@ pub async fn start(mut sandbox: Sandbox<Leased>, task: Task) -> Result<Started, 
     let stage_in = began.elapsed();
     let sandbox = sandbox.started();
     let (wall, deadline_first) = clock(&task.limits, task.deadline, SystemTime::now());
-    let (message, program) = if staged.failed.is_some() {
-        (
-            FromWorker::Kill {
-                generation,
-                cause: Cause::Cancelled,
-            },
-            None,
-        )
+    let began;
+    if staged.failed.is_some() {
+        began = Instant::now();
+        kill(&sandbox, Cause::Cancelled).await?;
     } else {
         let program = task
             .program
@@ -178,25 +174,19 @@ pub async fn start(mut sandbox: Sandbox<Leased>, task: Task) -> Result<Started, 
             cpus_milli: task.limits.cpus_milli,
             affinity: task.affinity,
         };
-        (message, Some(program))
-    };
-    let began = Instant::now();
-    let descriptors = [
-        program.as_ref().map(AsFd::as_fd),
-        Some(task.stdin.as_fd()),
-        Some(stdout.as_fd()),
-        Some(stderr.as_fd()),
-    ];
-    let descriptors: Vec<_> = if program.is_some() {
-        descriptors.into_iter().flatten().collect()
-    } else {
-        Vec::new()
-    };
-    sandbox
-        .control()
-        .send(&to_bytes(&message.encode()), &descriptors)
-        .await
-        .map_err(ExecuteError::Keeper)?;
+        let descriptors = [
+            program.as_fd(),
+            task.stdin.as_fd(),
+            stdout.as_fd(),
+            stderr.as_fd(),
+        ];
+        began = Instant::now();
+        sandbox
+            .control()
+            .send(&to_bytes(&message.encode()), &descriptors)
+            .await
+            .map_err(ExecuteError::Keeper)?;
+    }
     Ok(Started {
         sandbox,
         streams,
@@ -242,7 +232,7 @@ impl Started {
                 () = &mut late => return Err(ExecuteError::KeeperLate),
             };
             asked = true;
-            self.kill(cause).await?;
+            kill(&self.sandbox, cause).await?;
         };
         let run = self.began.elapsed();
         if ended.generation != self.sandbox.cell().generation {
@@ -291,16 +281,6 @@ impl Started {
         Ok((self.sandbox.ended(), run))
     }
 
-    async fn kill(&self, cause: Cause) -> Result<(), ExecuteError> {
-        let generation = self.sandbox.cell().generation;
-        let message = FromWorker::Kill { generation, cause };
-        self.sandbox
-            .control()
-            .send(&to_bytes(&message.encode()), &[])
-            .await
-            .map_err(ExecuteError::Keeper)
-    }
-
     fn sample(
         &self,
         most: &mut DiskUse,
@@ -321,6 +301,17 @@ impl Started {
         most.inodes = most.inodes.max(now.inodes);
         Ok(())
     }
+}
+
+/// Asks the keeper to end the job.
+async fn kill(sandbox: &Sandbox<Running>, cause: Cause) -> Result<(), ExecuteError> {
+    let generation = sandbox.cell().generation;
+    let message = FromWorker::Kill { generation, cause };
+    sandbox
+        .control()
+        .send(&to_bytes(&message.encode()), &[])
+        .await
+        .map_err(ExecuteError::Keeper)
 }
 
 /// The keeper's word that the job has ended.

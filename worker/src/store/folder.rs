@@ -16,7 +16,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 /// What we write in a job's folder.
-const OURS: [&str; 4] = ["outcome.json", "stdout", "stderr", "artifacts"];
+pub(crate) const OURS: [&str; 4] = ["outcome.json", "stdout", "stderr", "artifacts"];
 
 /// One artifact in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]

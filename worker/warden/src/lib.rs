@@ -50,7 +50,12 @@ use std::error::Error;
 use std::fmt::Write;
 
 /// An error with everything that led to it, in one line.
-pub(crate) fn chain(error: &dyn Error) -> String {
+///
+/// # Panics
+///
+/// Never: a string takes whatever is written.
+#[must_use]
+pub fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

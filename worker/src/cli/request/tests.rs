@@ -39,7 +39,7 @@ fn submitted(dir: &Folder, call: &str) -> Result<Submission, String> {
     read(&args)
         .and_then(|request| request.admit(&Known::default()))
         .map(|(submission, _)| submission)
-        .map_err(|error| crate::cli::stop::chain(&error).replace(&place, "D/"))
+        .map_err(|error| crate::fault::chain(&error).replace(&place, "D/"))
 }
 
 #[test]
