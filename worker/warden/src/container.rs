@@ -182,7 +182,7 @@ impl Place {
         spec::spec(&spec::Sandbox {
             root: root.path(),
             group: &groups.keeper_path(),
-            user: user.path(),
+            user: &user.path(),
         })
         .and_then(|spec| spec.save(bundle.join("config.json")))
         .map_err(ContainerError::Spec)?;
