@@ -7,7 +7,7 @@
 
 use crate::cgroup::{CgroupError, Instance, SandboxGroup};
 use crate::devices::{self, DevicesError, Nodes};
-use crate::image::{Image, ImageError};
+use crate::image::{Image, ImageError, RootFs};
 use crate::proof::process::{LookError, Process};
 use crate::socket;
 use crate::spec;
@@ -84,6 +84,14 @@ pub(crate) struct Container {
     pub(crate) socket: OwnedFd,
     pub(crate) groups: SandboxGroup,
     folders: [PathBuf; 2],
+    mounts: Option<Mounts>,
+}
+
+/// What a container was made of, in the warden's mount namespace; the container has its copies.
+#[derive(Debug)]
+struct Mounts {
+    nodes: Nodes,
+    root: RootFs,
 }
 
 /// Becomes the keeper, in the keeper's groups: no path of the image is looked at, no environment
@@ -141,11 +149,12 @@ impl Place {
             .map_err(ContainerError::Group)?;
         let folders = [self.states.join(name), self.bundles.join(name)];
         match self.start(name, image, &groups, range) {
-            Ok((keeper, socket)) => Ok(Container {
+            Ok((keeper, socket, mounts)) => Ok(Container {
                 keeper,
                 socket,
                 groups,
                 folders,
+                mounts: Some(mounts),
             }),
             Err(first) => {
                 // What is left of a failed create is found by name, killed and removed; a failure
@@ -168,7 +177,7 @@ impl Place {
         image: &Image,
         groups: &SandboxGroup,
         range: Range,
-    ) -> Result<(Process, OwnedFd), ContainerError> {
+    ) -> Result<(Process, OwnedFd, Mounts), ContainerError> {
         if let Some(group) = groups.keeper_devices() {
             devices::limit(&group).map_err(ContainerError::Devices)?;
         }
@@ -215,10 +224,6 @@ impl Place {
             .with_detach(true)
             .build()
             .map_err(create)?;
-        drop(user);
-        // The container has its copies; each further create would copy these mounts too.
-        nodes.hide().map_err(ContainerError::Devices)?;
-        root.unmount().map_err(ContainerError::Root)?;
         container
             .start()
             .map_err(|e| ContainerError::Start(Box::new(e)))?;
@@ -226,11 +231,21 @@ impl Place {
         let keeper = Process::open(pid.as_raw())?;
         keeper.unprotect()?;
         // Where it is placed is proved when it answers: until then it may not have got there.
-        Ok((keeper, ours))
+        Ok((keeper, ours, Mounts { nodes, root }))
     }
 }
 
 impl Container {
+    /// Takes what it was made of out of the warden's mount namespace: each further create would
+    /// copy these mounts too. It costs the kernel a wait, so it is done while the keeper starts.
+    pub(crate) fn unmount(&mut self) -> Result<(), ContainerError> {
+        if let Some(Mounts { nodes, root }) = self.mounts.take() {
+            nodes.hide().map_err(ContainerError::Devices)?;
+            root.unmount().map_err(ContainerError::Root)?;
+        }
+        Ok(())
+    }
+
     /// Removes everything of the container. Its processes are dead and reaped, its jobs' groups
     /// removed.
     pub(crate) fn remove(self) -> Result<(), RemoveError> {

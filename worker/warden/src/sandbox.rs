@@ -81,7 +81,13 @@ struct Cell {
 
 #[derive(Debug)]
 enum State {
+    /// The keeper starts, and has not been listened to.
+    Starting {
+        until: Instant,
+    },
+    /// `cell` is the first one's, as far as it can be made without the keeper.
     Initialising {
+        cell: Cell,
         until: Instant,
     },
     Preparing {
@@ -140,10 +146,11 @@ impl Sandbox {
             container,
             range,
             ids,
-            state: State::Initialising { until },
+            state: State::Starting { until },
         }
     }
 
+    /// Tells the keeper who it is.
     pub(crate) fn init(&self, shared: &Shared, worker: &OwnedFd) -> Result<(), Fault> {
         let descriptors = [
             worker.as_fd(),
@@ -157,6 +164,20 @@ impl Sandbox {
         )?)
     }
 
+    /// Does what can be done while the keeper starts.
+    pub(crate) fn meanwhile(&mut self, shared: &Shared) -> Result<(), Fault> {
+        match self.take() {
+            // Starting ---- the first leaf is made ----> Initialising
+            State::Starting { until } => {
+                self.container.unmount()?;
+                let cell = self.cell(shared, 1)?;
+                self.state = State::Initialising { cell, until };
+                Ok(())
+            }
+            state => Err(illegal("the start", &state)),
+        }
+    }
+
     pub(crate) fn socket(&self) -> &OwnedFd {
         &self.container.socket
     }
@@ -168,7 +189,8 @@ impl Sandbox {
     /// When the sandbox is given up if nothing happens.
     pub(crate) fn until(&self) -> Option<Instant> {
         match self.state {
-            State::Initialising { until }
+            State::Starting { until }
+            | State::Initialising { until, .. }
             | State::Preparing { until, .. }
             | State::Resizing { until, .. }
             | State::Draining { look_at: until, .. }
@@ -194,13 +216,13 @@ impl Sandbox {
         };
         match (self.take(), message) {
             // Initialising ---- Ready ----> Preparing
-            (State::Initialising { .. }, ToWarden::Ready) => {
+            (State::Initialising { cell, .. }, ToWarden::Ready) => {
                 let golden = Manifest::take(&self.container.keeper)?;
                 locked::prove(&golden, self.range, &shared.outside)?;
                 self.container
                     .groups
                     .prove_keeper(self.container.keeper.number())?;
-                self.prepare(shared, golden, 1)?;
+                self.prepare(golden, cell)?;
                 Ok(None)
             }
             // Preparing ---- Prepared ----> Waiting
@@ -231,36 +253,41 @@ impl Sandbox {
         }
     }
 
-    /// Asks the keeper for the cell of a generation.
-    fn prepare(&mut self, shared: &Shared, golden: Manifest, generation: u64) -> Result<(), Fault> {
+    /// Makes what a cell needs of the warden.
+    fn cell(&self, shared: &Shared, generation: u64) -> Result<Cell, Fault> {
         let limits = limits::defaults(&self.table);
         let (job_id, owner_id) = self.ids.pair(generation).ok_or(Fault::Ids)?;
         let leaf = self.container.groups.leaf(generation, &limits)?;
         let affinity = limits::affinity(&shared.cpus, limits.cpus_milli, self.range.slot());
-        let prepare = FromWarden::Prepare(Prepare {
+        Ok(Cell {
             generation,
-            placement: leaf.placement(),
+            limits,
+            leaf,
             job_id,
             owner_id,
-            disk_bytes: limits.disk_bytes,
-            inodes: limits.inodes,
-            open_files: limits.open_files,
-            open_files_max: self.open_files_max(),
             affinity,
+        })
+    }
+
+    /// Asks the keeper to build a cell.
+    fn prepare(&mut self, golden: Manifest, cell: Cell) -> Result<(), Fault> {
+        let prepare = FromWarden::Prepare(Prepare {
+            generation: cell.generation,
+            placement: cell.leaf.placement(),
+            job_id: cell.job_id,
+            owner_id: cell.owner_id,
+            disk_bytes: cell.limits.disk_bytes,
+            inodes: cell.limits.inodes,
+            open_files: cell.limits.open_files,
+            open_files_max: self.open_files_max(),
+            affinity: cell.affinity,
         });
-        let descriptors = leaf.keeper_fds()?;
+        let descriptors = cell.leaf.keeper_fds()?;
         let borrowed: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
         keeper::send(&self.container.socket, &prepare, &borrowed)?;
         self.state = State::Preparing {
             golden,
-            cell: Cell {
-                generation,
-                limits,
-                leaf,
-                job_id,
-                owner_id,
-                affinity,
-            },
+            cell,
             until: Instant::now() + ANSWER_MAX,
         };
         Ok(())
@@ -360,6 +387,7 @@ fn illegal(what: impl fmt::Debug, state: &State) -> Fault {
     Fault::Illegal {
         what: format!("{what:?}"),
         state: match state {
+            State::Starting { .. } => "starting",
             State::Initialising { .. } => "initialising",
             State::Preparing { .. } => "preparing",
             State::Waiting { .. } => "waiting",

@@ -1,6 +1,7 @@
 //! Why a sandbox is of no use any more, and what the worker hears of it.
 
 use crate::cgroup::CgroupError;
+use crate::container::ContainerError;
 use crate::keeper::KeeperError;
 use crate::proof::Differs;
 use crate::proof::placed::PlacedError;
@@ -25,6 +26,8 @@ pub(crate) enum Fault {
     Ended,
     #[error("accept `{what}` while the sandbox is `{state}`")]
     Illegal { what: String, state: &'static str },
+    #[error("put away what the sandbox was made of")]
+    Mounts(#[from] ContainerError),
     #[error("look at the keeper")]
     Look(#[from] LookError),
     #[error("prove the keeper")]

@@ -64,6 +64,7 @@ impl Sandbox {
             return Err(Fault::Dirty(residue));
         }
         // Draining ---- proved clean ----> Preparing
-        self.prepare(shared, golden, cell.generation + 1)
+        let next = self.cell(shared, cell.generation + 1)?;
+        self.prepare(golden, next)
     }
 }

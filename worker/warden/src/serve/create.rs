@@ -30,8 +30,9 @@ enum CreateError {
 impl Warden<'_> {
     pub(super) fn create(&mut self, seq: u64, profile: &str) -> Result<(), ServeError> {
         match self.make(profile) {
-            Ok((sandbox, ours, theirs, image)) => {
+            Ok((mut sandbox, ours, theirs, image)) => {
                 let id = self.last;
+                let told = sandbox.init(&self.shared, &theirs);
                 self.watch(id, &sandbox)?;
                 self.emit(&Emit {
                     event: Event::Created {
@@ -41,7 +42,9 @@ impl Warden<'_> {
                     },
                     descriptors: vec![ours],
                 })?;
-                let begun = sandbox.init(&self.shared, &theirs).map(|()| None);
+                let begun = told
+                    .and_then(|()| sandbox.meanwhile(&self.shared))
+                    .map(|()| None);
                 self.sandboxes.insert(id, sandbox);
                 self.settle(id, begun)
             }
