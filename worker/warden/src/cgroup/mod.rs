@@ -1,8 +1,10 @@
 //! Which control groups hold a sandbox and its jobs, on cgroup v1 and v2 alike?
 //!
 //! ```text
-//!   <parent>/<instance>/<sandbox>/keeper             libcontainer's; limited here beforehand
-//!   <parent>/<instance>/<sandbox>/job-<generation>   one job's leaf, beside it
+//!   v2  <parent>/<instance>/<sandbox>/keeper             limited before the keeper is in it
+//!       <parent>/<instance>/<sandbox>/job-<generation>   one job's leaf, beside it
+//!   v1  <parent>/<instance>/<sandbox>-keeper             the same, without a group around them
+//!       <parent>/<instance>/<sandbox>-job-<generation>
 //! ```
 //!
 //! On v1 the same path exists in the hierarchies of memory, pids, cpu and cpuacct, however these
@@ -163,7 +165,7 @@ impl Instance {
         Self { tree, ..self }
     }
 
-    /// Makes the groups of a sandbox: its own, and the keeper's with its limits.
+    /// Makes the groups of a sandbox: the keeper's with its limits, and on v2 one around it.
     /// `keeper_uid` is the host's uid of the keeper; on v2 it may place processes, no more.
     pub fn sandbox(&self, name: &str, keeper_uid: u32) -> Result<SandboxGroup, CgroupError> {
         check_name(name)?;

@@ -4,6 +4,8 @@ use super::layout::Tree;
 use super::limits::Limits;
 use super::{CgroupError, Leaf, empty, knob};
 use crate::wire::{CellLimits, CgroupVersion};
+use std::cell::Cell;
+use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,8 +18,11 @@ const KILL_MAX: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct SandboxGroup {
     tree: Arc<Tree>,
+    /// v2: the group that holds the others. v1: what their names begin with.
     path: PathBuf,
     keeper_uid: u32,
+    /// The generation of the leaf that was made last; one before it is removed by then.
+    last: Cell<u64>,
 }
 
 impl SandboxGroup {
@@ -26,13 +31,16 @@ impl SandboxGroup {
         path: PathBuf,
         keeper_uid: u32,
     ) -> Result<Self, CgroupError> {
-        tree.make(&path)?;
-        tree.enable(&path)?;
-        tree.give(&path, keeper_uid)?;
+        if tree.version == CgroupVersion::V2 {
+            tree.make(&path)?;
+            tree.enable(&path)?;
+            tree.give(&path, keeper_uid)?;
+        }
         let group = Self {
             tree,
             path,
             keeper_uid,
+            last: Cell::new(0),
         };
         let keeper = group.keeper();
         group.tree.make(&keeper)?;
@@ -40,8 +48,34 @@ impl SandboxGroup {
         Ok(group)
     }
 
+    /// v1: beside all others, for a group costs the kernel memory, and nothing asks for one
+    /// around them. v2: below one, whose owner may place a process into each.
+    fn below(&self, name: &str) -> PathBuf {
+        match self.tree.version {
+            CgroupVersion::V1 => {
+                let mut path = OsString::from(&self.path);
+                path.push("-");
+                path.push(name);
+                path.into()
+            }
+            CgroupVersion::V2 => self.path.join(name),
+        }
+    }
+
     fn keeper(&self) -> PathBuf {
-        self.path.join("keeper")
+        self.below("keeper")
+    }
+
+    fn job(&self, generation: u64) -> PathBuf {
+        self.below(&format!("job-{generation}"))
+    }
+
+    /// Everything there may be, as the tops of trees.
+    fn tops(&self) -> Vec<PathBuf> {
+        match self.tree.version {
+            CgroupVersion::V1 => vec![self.job(self.last.get()), self.keeper()],
+            CgroupVersion::V2 => vec![self.path.clone()],
+        }
     }
 
     /// The path for libcontainer's `cgroupsPath`, from the root of every hierarchy. The group
@@ -73,7 +107,7 @@ impl SandboxGroup {
     }
 
     /// Proves that process `pid`, and nothing else, is in the keeper's group of every hierarchy,
-    /// that nothing is in the sandbox's own, and that the keeper's limits hold. `pid` is as the
+    /// that nothing is in a group around it, and that the keeper's limits hold. `pid` is as the
     /// caller sees it; a member that the caller cannot see counts as another.
     pub fn prove_keeper(&self, pid: i32) -> Result<(), CgroupError> {
         let expect = |file: PathBuf, wanted: &[i32]| -> Result<(), CgroupError> {
@@ -87,8 +121,10 @@ impl SandboxGroup {
                 held: format!("{held:?}"),
             })
         };
-        for dir in self.tree.dirs(&self.path) {
-            expect(dir.join("cgroup.procs"), &[])?;
+        if self.tree.version == CgroupVersion::V2 {
+            for dir in self.tree.dirs(&self.path) {
+                expect(dir.join("cgroup.procs"), &[])?;
+            }
         }
         let threads = match self.tree.version {
             CgroupVersion::V1 => "tasks",
@@ -104,21 +140,27 @@ impl SandboxGroup {
 
     /// Makes the leaf of a generation, beside the keeper's group, and proves its limits.
     pub fn leaf(&self, generation: u64, limits: &CellLimits) -> Result<Leaf, CgroupError> {
-        let path = self.path.join(format!("job-{generation}"));
+        self.last.set(generation);
+        let path = self.job(generation);
         Leaf::make(Arc::clone(&self.tree), path, self.keeper_uid, limits)
     }
 
     /// Kills everything in the sandbox, and looks for at most 50 ms whether it is dead: a wait for
     /// the rest is the caller's.
     pub fn kill(&self) -> Result<(), CgroupError> {
-        match empty::kill(&self.tree, &self.path, KILL_MAX) {
-            Ok(()) | Err(CgroupError::Survivors { .. }) => Ok(()),
-            Err(e) => Err(e),
+        for path in self.tops() {
+            match empty::kill(&self.tree, &path, KILL_MAX) {
+                Ok(()) | Err(CgroupError::Survivors { .. }) => {}
+                Err(e) => return Err(e),
+            }
         }
+        Ok(())
     }
 
     /// Removes the sandbox's groups; no process may be left.
     pub fn remove(self) -> Result<(), CgroupError> {
-        empty::remove(&self.tree, &self.path)
+        self.tops()
+            .iter()
+            .try_for_each(|path| empty::remove(&self.tree, path))
     }
 }

@@ -302,7 +302,11 @@ fn the_keeper_is_proved_to_be_alone() {
     let mut ground = Ground::new();
     let sandbox = ground.sandbox();
     let path = sandbox.keeper_path();
-    assert_eq!(path, Path::new(&ground.parent).join("one/sbx-1/keeper"));
+    let name = match ground.hierarchy.version() {
+        CgroupVersion::V1 => "one/sbx-1-keeper",
+        CgroupVersion::V2 => "one/sbx-1/keeper",
+    };
+    assert_eq!(path, Path::new(&ground.parent).join(name));
     let relative = path.strip_prefix("/").expect("absolute").to_owned();
     let tree = Arc::clone(&ground.hierarchy.tree);
     let (keeper, _) = ground.shell("sleep 60");

@@ -43,11 +43,11 @@ fn a_changed_limit_of_the_keeper_is_found() {
 #[test]
 fn a_changed_limit_of_the_keepers_group_is_found() {
     let kinds = found(|worker, sandbox| {
-        let name = sandbox.id.to_string();
+        let name = worker.group(sandbox, "keeper");
         let group = worker
             .groups()
             .into_iter()
-            .map(|group| group.join(&name).join("keeper/pids.max"))
+            .map(|group| group.join(&name).join("pids.max"))
             .find(|file| file.exists())
             .expect("a limit");
         fs::write(group, "17").expect("write");
@@ -64,7 +64,7 @@ fn a_process_in_the_jobs_group_is_found_and_ends_with_the_warden() {
     let mut worker = Worker::start();
     let mut sandbox = worker.create();
     sandbox.run(&["/bin/true"]);
-    let leaf = format!("{}/job-{}", sandbox.id, sandbox.generation());
+    let leaf = worker.group(&sandbox, &format!("job-{}", sandbox.generation()));
     for group in worker.groups() {
         let file = group.join(&leaf).join("cgroup.procs");
         if file.exists() {
@@ -95,7 +95,7 @@ fn a_process_in_the_jobs_group_is_found_and_ends_with_the_warden() {
 
 /// The host's uid of the job that waits in a sandbox.
 fn job_uid(worker: &Worker, sandbox: &Sandbox) -> String {
-    let leaf = format!("{}/job-{}", sandbox.id, sandbox.generation());
+    let leaf = worker.group(sandbox, &format!("job-{}", sandbox.generation()));
     let group = worker.groups().remove(0);
     let members = fs::read_to_string(group.join(leaf).join("cgroup.procs")).expect("members");
     let status = members

@@ -104,7 +104,7 @@ fn what_sockets_hold_is_bounded_by_the_memory_limit() {
         },
     });
     assert!(matches!(worker.event(), Event::Limited { .. }));
-    let leaf = format!("{}/job-1", sandbox.id);
+    let leaf = worker.group(&sandbox, "job-1");
     let streams = hold(&mut sandbox, SOCKETS);
     let held = worker.groups().into_iter().find_map(|group| {
         let file = group.join(&leaf).join("memory.kmem.tcp.usage_in_bytes");

@@ -278,10 +278,10 @@ impl Worker {
 
     /// The keeper's process, as the host numbers it.
     pub(crate) fn keeper(&self, sandbox: &Sandbox) -> i32 {
-        let name = sandbox.id.to_string();
+        let name = self.group(sandbox, "keeper");
         let groups = self.groups();
         let group = groups.first().expect("a control group");
-        let file = group.join(name).join("keeper/cgroup.procs");
+        let file = group.join(name).join("cgroup.procs");
         let text = std::fs::read_to_string(file).expect("processes");
         // The cell's init is there too; the keeper was first.
         text.lines()
@@ -291,6 +291,17 @@ impl Worker {
                     .is_ok_and(|name| name.trim() == "keeper")
             })
             .expect("a keeper")
+    }
+
+    /// The name of a sandbox's group, below each of [`Worker::groups`].
+    pub(crate) fn group(&self, sandbox: &Sandbox, name: &str) -> String {
+        let beside = format!("{}-{name}", sandbox.id);
+        let is_there = |group: &PathBuf| group.join(&beside).exists();
+        if self.groups().iter().any(is_there) {
+            beside
+        } else {
+            format!("{}/{name}", sandbox.id)
+        }
     }
 
     /// The groups of this warden in every hierarchy that has any.
