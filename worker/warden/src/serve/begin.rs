@@ -11,10 +11,11 @@ use crate::sandbox::Shared;
 use crate::start::Options;
 use crate::sys;
 use crate::uids::{Uids, UidsError};
-use crate::wire::MESSAGE_MAX;
+use crate::wire::{CgroupVersion, MESSAGE_MAX};
 use rustix::event::epoll;
+use rustix::fs::Mode;
 use rustix::io::Errno;
-use rustix::mount::{MountFlags, MountPropagationFlags};
+use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
 use rustix::net::sockopt::Timeout;
 use rustix::process::Signal;
 use rustix::thread::UnshareFlags;
@@ -89,6 +90,7 @@ impl<'a> Warden<'a> {
         separate(&private)?;
         let hierarchy = hierarchy.hide().map_err(BeginError::Groups)?;
         let groups = groups.by(&hierarchy);
+        prune(hierarchy.version())?;
         let own = Process::own()
             .and_then(|process| process.namespaces())
             .map_err(BeginError::Namespaces)?;
@@ -160,9 +162,53 @@ fn separate(private: &Path) -> Result<(), BeginError> {
         MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
     )
     .map_err(failed("/ as private"))?;
+    detach("/proc").map_err(failed("no /proc"))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     rustix::mount::mount("proc", "/proc", "proc", flags, None).map_err(failed("/proc"))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     rustix::mount::mount("tmpfs", private, "tmpfs", flags, Some(c"mode=0711"))
         .map_err(failed("the warden's own tmpfs"))
+}
+
+/// Takes mounts of the host out of the warden's view that nobody here looks at: libcontainer reads
+/// the whole table some twenty times for each sandbox, and the kernel copies it once.
+fn prune(version: CgroupVersion) -> Result<(), BeginError> {
+    let failed = |what| {
+        move |e: Errno| BeginError::Mount {
+            what,
+            source: e.into(),
+        }
+    };
+    let table =
+        std::fs::read_to_string("/proc/self/mountinfo").map_err(|source| BeginError::Mount {
+            what: "less than the host does",
+            source,
+        })?;
+    let points = table.lines().filter_map(|line| line.split(' ').nth(4));
+    for point in points.filter(|point| point.starts_with("/dev/")) {
+        detach(point).map_err(failed("nothing below /dev"))?;
+    }
+    if version == CgroupVersion::V1 {
+        // libcontainer asks what kind of file system lies here, and then looks for hierarchies.
+        detach("/sys").map_err(failed("no /sys"))?;
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        let room = Some(c"mode=0755,size=4k,nr_inodes=4");
+        let open = Mode::from_raw_mode(0o755);
+        rustix::mount::mount("tmpfs", "/sys", "tmpfs", flags, room)
+            .and_then(|()| rustix::fs::mkdir("/sys/fs", open))
+            .and_then(|()| rustix::fs::mkdir("/sys/fs/cgroup", open))
+            .map_err(failed("an empty /sys"))?;
+    }
+    Ok(())
+}
+
+/// Unmounts everything at and below a place, as often as something lies there.
+fn detach(point: &str) -> Result<(), Errno> {
+    loop {
+        match rustix::mount::unmount(point, UnmountFlags::DETACH) {
+            Ok(()) => {}
+            Err(Errno::INVAL | Errno::NOENT) => return Ok(()),
+            Err(e) => return Err(e),
+        }
+    }
 }
