@@ -205,7 +205,7 @@ impl Place {
                 .open("/dev/null")
                 .map_err(ContainerError::Null)
         };
-        let nodes = Nodes::show().map_err(ContainerError::Devices)?;
+        let nodes = Nodes::show(range.first).map_err(ContainerError::Devices)?;
         let create = |e| ContainerError::Create(Box::new(e));
         let mut container = ContainerBuilder::new(name.to_owned(), SyscallType::default())
             .with_root_path(&self.states)

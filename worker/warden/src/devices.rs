@@ -1,14 +1,16 @@
 //! Which devices a sandbox shows, and which its processes may use.
 //!
 //! libcontainer binds the nodes of `/dev` into a sandbox. They are the sandbox's own: a lock or a
-//! file watch on a node of the host's would link all sandboxes, and the host.
+//! file watch on a node of the host's would link all sandboxes, and the host. They lie in one file
+//! system with the folder that becomes the sandbox's `/dev`, which libcontainer fills, and which
+//! is closed when it has: read-only as a whole, and owned by no sandbox's user namespace.
 //!
 //! On cgroup v1, libcontainer has a list of its own that also allows to make any device node, and `tun`; it is
 //! not asked for one (the spec has no resources), and the list is made, and read back, before it
 //! puts the keeper into the group. On cgroup v2 there is no such list: there a sandbox has the
 //! nodes that are bound into it, and its user namespace can make none.
 
-use rustix::fs::{CWD, FileType, Mode, makedev};
+use rustix::fs::{CWD, FileType, Gid, Mode, Uid, makedev};
 use rustix::mount::{MountFlags, UnmountFlags};
 use std::fs;
 use std::io;
@@ -24,8 +26,13 @@ const NODES: [(&str, u32, u32); 6] = [
     ("tty", 5, 0),
 ];
 
+/// What becomes a sandbox's `/dev`: here libcontainer makes what it binds the nodes to.
+pub(crate) const FOLDER: &str = "/dev/sandbox";
+
 /// Where a cell puts its shared memory; empty.
-const SHM: &str = "/dev/shm";
+const SHM: &str = "/dev/sandbox/shm";
+
+const FLAGS: MountFlags = MountFlags::NOSUID.union(MountFlags::NOEXEC);
 
 /// [`NODES`] as the controller lists them.
 const ALLOWED: [&str; 6] = [
@@ -37,6 +44,8 @@ const ALLOWED: [&str; 6] = [
 pub(crate) enum DevicesError {
     #[error("mount a folder of devices")]
     Mount(#[source] io::Error),
+    #[error("make the folder of devices read-only")]
+    Close(#[source] io::Error),
     #[error("make the device `{name}`")]
     Node {
         name: &'static str,
@@ -63,18 +72,23 @@ pub(crate) struct Nodes {
 }
 
 impl Nodes {
-    pub(crate) fn show() -> Result<Self, DevicesError> {
-        let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+    /// `owner` is the uid and gid that may fill the sandbox's folder.
+    pub(crate) fn show(owner: u32) -> Result<Self, DevicesError> {
         rustix::mount::mount(
             "tmpfs",
             "/dev",
             "tmpfs",
-            flags,
-            Some(c"mode=0755,size=16k,nr_inodes=16"),
+            FLAGS,
+            Some(c"mode=0755,size=64k,nr_inodes=48"),
         )
         .map_err(|e| DevicesError::Mount(e.into()))?;
         let nodes = Self { shown: true };
-        rustix::fs::mkdirat(CWD, SHM, Mode::from_raw_mode(0o755))
+        for folder in [FOLDER, SHM] {
+            rustix::fs::mkdirat(CWD, folder, Mode::from_raw_mode(0o755))
+                .map_err(|e| DevicesError::Mount(e.into()))?;
+        }
+        let (uid, gid) = (Uid::from_raw(owner), Gid::from_raw(owner));
+        rustix::fs::chown(FOLDER, Some(uid), Some(gid))
             .map_err(|e| DevicesError::Mount(e.into()))?;
         let mode = Mode::from_raw_mode(0o666);
         for (name, major, minor) in NODES {
@@ -95,8 +109,11 @@ impl Nodes {
         Ok(nodes)
     }
 
-    /// Takes them away again; a container to which they are bound keeps them.
+    /// Closes the folder, and takes all away again; a container to which it is bound keeps it.
     pub(crate) fn hide(mut self) -> Result<(), DevicesError> {
+        let flags = FLAGS | MountFlags::RDONLY;
+        rustix::mount::mount_remount("/dev", flags, c"")
+            .map_err(|e| DevicesError::Close(e.into()))?;
         self.detach()
     }
 

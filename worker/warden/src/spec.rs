@@ -7,6 +7,7 @@
 //! its limits before libcontainer puts anything into it; with any resources it would also write a
 //! device list of its own, which allows to make device nodes).
 
+use crate::devices;
 use oci_spec::OciSpecError;
 use oci_spec::runtime::{
     Capability, LinuxBuilder, LinuxCapabilitiesBuilder, LinuxNamespaceBuilder, LinuxNamespaceType,
@@ -52,10 +53,9 @@ const MASKED: [&str; 10] = [
     "/proc/timer_stats",
 ];
 
-/// `/dev` too: libcontainer has to fill it, so it is closed afterwards. Folders are not masked: each
-/// mask of a folder is a file system, and only the keeper sees this proc; a cell masks its own.
-const READ_ONLY: [&str; 8] = [
-    "/dev",
+/// Folders are not masked: each mask of a folder is a file system, and only the keeper sees this
+/// proc; a cell masks its own.
+const READ_ONLY: [&str; 7] = [
     "/proc/acpi",
     "/proc/asound",
     "/proc/bus",
@@ -75,13 +75,12 @@ pub(crate) struct Sandbox<'a> {
     pub(crate) user: &'a Path,
 }
 
-fn mount(at: &str, kind: &str, options: &[&str]) -> Result<Mount, OciSpecError> {
+fn mount(at: &str, kind: &str, source: &str, options: &[&str]) -> Result<Mount, OciSpecError> {
     let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
     MountBuilder::default()
         .destination(at)
         .typ(kind)
-        // A bind is of the same place in the warden's own view.
-        .source(if kind == "bind" { at } else { kind })
+        .source(source)
         .options(options)
         .build()
 }
@@ -108,18 +107,12 @@ pub(crate) fn spec(sandbox: &Sandbox<'_>) -> Result<Spec, OciSpecError> {
         .rlimits(Vec::new())
         .build()?;
     let mounts = vec![
-        mount("/proc", "proc", &["nosuid", "nodev", "noexec"])?,
+        mount("/proc", "proc", "proc", &["nosuid", "nodev", "noexec"])?,
         mount(
             "/dev",
-            "tmpfs",
-            &["nosuid", "noexec", "mode=755", "size=64k", "nr_inodes=32"],
-        )?,
-        // A place for the cell's own: nothing can be made here. A folder beside the device nodes,
-        // for a file system of its own would cost every sandbox memory.
-        mount(
-            "/dev/shm",
             "bind",
-            &["bind", "ro", "nosuid", "nodev", "noexec"],
+            devices::FOLDER,
+            &["bind", "nosuid", "noexec"],
         )?,
     ];
     let user = LinuxNamespaceBuilder::default()
