@@ -52,6 +52,8 @@ pub(crate) enum ContainerError {
     Create(#[source] Box<LibcontainerError>),
     #[error("start the container")]
     Start(#[source] Box<LibcontainerError>),
+    #[error("clear what libcontainer wrote")]
+    Clear(#[source] RemoveError),
     #[error("find the keeper: libcontainer names no process")]
     NoProcess,
     #[error("look at the keeper")]
@@ -83,15 +85,15 @@ pub(crate) struct Container {
     /// The warden's end of the keeper's descriptor 0, non-blocking.
     pub(crate) socket: OwnedFd,
     pub(crate) groups: SandboxGroup,
-    folders: [PathBuf; 2],
-    mounts: Option<Mounts>,
+    scaffold: Option<Scaffold>,
 }
 
-/// What a container was made of, in the warden's mount namespace; the container has its copies.
+/// What a container was made with: mounts, of which it has copies, and what libcontainer wrote.
 #[derive(Debug)]
-struct Mounts {
+struct Scaffold {
     nodes: Nodes,
     root: RootFs,
+    folders: [PathBuf; 2],
 }
 
 /// Becomes the keeper, in the keeper's groups: no path of the image is looked at, no environment
@@ -149,12 +151,15 @@ impl Place {
             .map_err(ContainerError::Group)?;
         let folders = [self.states.join(name), self.bundles.join(name)];
         match self.start(name, image, &groups, range) {
-            Ok((keeper, socket, mounts)) => Ok(Container {
+            Ok((keeper, socket, nodes, root)) => Ok(Container {
                 keeper,
                 socket,
                 groups,
-                folders,
-                mounts: Some(mounts),
+                scaffold: Some(Scaffold {
+                    nodes,
+                    root,
+                    folders,
+                }),
             }),
             Err(first) => {
                 // What is left of a failed create is found by name, killed and removed; a failure
@@ -177,7 +182,7 @@ impl Place {
         image: &Image,
         groups: &SandboxGroup,
         range: Range,
-    ) -> Result<(Process, OwnedFd, Mounts), ContainerError> {
+    ) -> Result<(Process, OwnedFd, Nodes, RootFs), ContainerError> {
         if let Some(group) = groups.keeper_devices() {
             devices::limit(&group).map_err(ContainerError::Devices)?;
         }
@@ -231,25 +236,28 @@ impl Place {
         let keeper = Process::open(pid.as_raw())?;
         keeper.unprotect()?;
         // Where it is placed is proved when it answers: until then it may not have got there.
-        Ok((keeper, ours, Mounts { nodes, root }))
+        Ok((keeper, ours, nodes, root))
     }
 }
 
 impl Container {
-    /// Takes what it was made of out of the warden's mount namespace: each further create would
-    /// copy these mounts too. It costs the kernel a wait, so it is done while the keeper starts.
-    pub(crate) fn unmount(&mut self) -> Result<(), ContainerError> {
-        if let Some(Mounts { nodes, root }) = self.mounts.take() {
-            nodes.hide().map_err(ContainerError::Devices)?;
-            root.unmount().map_err(ContainerError::Root)?;
-        }
-        Ok(())
+    /// Takes away what it was made with: each further create would copy the mounts too, and
+    /// nothing reads the folders again. The mounts cost a wait for the kernel, so it is done while
+    /// the keeper starts.
+    pub(crate) fn strip(&mut self) -> Result<(), ContainerError> {
+        let Some(scaffold) = self.scaffold.take() else {
+            return Ok(());
+        };
+        scaffold.nodes.hide().map_err(ContainerError::Devices)?;
+        scaffold.root.unmount().map_err(ContainerError::Root)?;
+        clear(&scaffold.folders).map_err(ContainerError::Clear)
     }
 
     /// Removes everything of the container. Its processes are dead and reaped, its jobs' groups
     /// removed.
     pub(crate) fn remove(self) -> Result<(), RemoveError> {
-        remove(self.groups, &self.folders)
+        let folders = self.scaffold.as_ref().map(|s| &s.folders[..]);
+        remove(self.groups, folders.unwrap_or_default())
     }
 }
 
@@ -262,6 +270,10 @@ fn make(path: &Path) -> Result<(), ContainerError> {
 
 fn remove(groups: SandboxGroup, folders: &[PathBuf]) -> Result<(), RemoveError> {
     groups.remove().map_err(RemoveError::Group)?;
+    clear(folders)
+}
+
+fn clear(folders: &[PathBuf]) -> Result<(), RemoveError> {
     for path in folders {
         match fs::remove_dir_all(path) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => {

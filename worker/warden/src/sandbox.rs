@@ -169,7 +169,7 @@ impl Sandbox {
         match self.take() {
             // Starting ---- the first leaf is made ----> Initialising
             State::Starting { until } => {
-                self.container.unmount()?;
+                self.container.strip()?;
                 let cell = self.cell(shared, 1)?;
                 self.state = State::Initialising { cell, until };
                 Ok(())

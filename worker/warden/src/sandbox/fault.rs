@@ -26,8 +26,8 @@ pub(crate) enum Fault {
     Ended,
     #[error("accept `{what}` while the sandbox is `{state}`")]
     Illegal { what: String, state: &'static str },
-    #[error("put away what the sandbox was made of")]
-    Mounts(#[from] ContainerError),
+    #[error("take away what the sandbox was made with")]
+    Strip(#[from] ContainerError),
     #[error("look at the keeper")]
     Look(#[from] LookError),
     #[error("prove the keeper")]
