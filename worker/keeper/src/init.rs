@@ -7,7 +7,7 @@ use crate::sys::cred::{self, Capabilities};
 use crate::sys::file::{self, standard};
 use crate::sys::poll::now;
 use crate::sys::process::{self, Cloned, exit};
-use crate::sys::{Errno, socket};
+use crate::sys::{Errno, mount, socket};
 use crate::{masks, mounts, waiter};
 use kiln_keeper::step::Step;
 use kiln_keeper::wire::{JOB_ID, OWNER_ID, Prepare};
@@ -63,6 +63,8 @@ fn build(ends: &Ends<'_>) -> Result<(), Failure> {
         .send(ends.events, &[scratch.as_fd(), own.as_fd()])
         .at(Step::SendScratch)?;
     drop((scratch, own, mapped));
+    // The waiter has copies of all these mounts. What only reaps needs none.
+    mount::detach(c"/proc").at(Step::Proc)?;
     lock(ends)
 }
 
