@@ -18,7 +18,7 @@ use crate::report::{At, Failure, Report};
 use crate::sys::poll::{now, poll};
 use crate::sys::process::{self, Cloned};
 use crate::sys::socket::Received;
-use crate::sys::{Errno, cred, notify};
+use crate::sys::{Errno, cred, memory, notify};
 use kiln_keeper::step::Step;
 use kiln_keeper::wire::{Cause, FromWarden, FromWorker, Prepare, ToWarden, ToWorker};
 use std::mem;
@@ -57,6 +57,7 @@ pub(crate) fn serve() -> Stop {
 }
 
 fn init() -> Result<Keeper, Stop> {
+    memory::unmap_clocks().at(Step::UnmapClocks)?;
     cred::hide().at(Step::HideKeeper)?;
     cred::set_name(c"keeper").at(Step::HideKeeper)?;
     cred::no_new_privileges().at(Step::NoNewPrivileges)?;

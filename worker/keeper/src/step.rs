@@ -28,6 +28,7 @@ macro_rules! steps {
 }
 
 steps! {
+    UnmapClocks = "unmap the kernel's code for asking the time",
     HideKeeper = "make the keeper not dumpable",
     ClearSignals = "reset the keeper's signals",
     MaskFiles = "make the read-only files behind the masks",

@@ -10,6 +10,7 @@
 
 pub(crate) mod cred;
 pub(crate) mod file;
+pub(crate) mod memory;
 pub(crate) mod mount;
 pub(crate) mod notify;
 pub(crate) mod poll;
