@@ -197,10 +197,13 @@ impl Resource {
 /// Does something with the effective uid of another user, and becomes root again.
 ///
 /// The owner of a user namespace has every capability in it, also where root itself lacks one.
+/// The kernel forgets, with each change of uid, what is to happen when the parent dies.
 pub(crate) fn as_user<T>(uid: u32, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let at_parents_death = rustix::process::parent_process_death_signal()?;
     rustix::thread::set_thread_res_uid(None, Uid::from_raw(uid), None)?;
     let done = act();
     rustix::thread::set_thread_res_uid(None, Uid::ROOT, None)?;
+    rustix::process::set_parent_process_death_signal(at_parents_death)?;
     done
 }
 
@@ -224,5 +227,20 @@ pub(crate) fn set_limit(pid: Pid, resource: Resource, (soft, hard): (u64, u64)) 
         Ok(())
     } else {
         Err(io::Error::last_os_error())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{Signal, parent_process_death_signal, set_parent_process_death_signal};
+
+    #[test]
+    fn a_change_of_user_keeps_the_tie_to_the_parent() {
+        set_parent_process_death_signal(Some(Signal::CHILD)).expect("set");
+        as_user(12_345, || Ok(())).expect("this test needs root");
+        let held = parent_process_death_signal().expect("get");
+        assert_eq!(held, Some(Signal::CHILD));
+        set_parent_process_death_signal(None).expect("reset");
     }
 }
