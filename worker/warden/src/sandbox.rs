@@ -1,13 +1,13 @@
 //! One sandbox: its state, and what each message makes of it.
 //!
 //! ```text
-//!                                                    ┌── Limit ──► Resizing ──┐
-//!                                                    │                        ▼ Resized, proved: Limited
-//!   create ─► Initialising ─► Preparing ─► Waiting ◄─┴────────────────────────┘
-//!             Ready: golden    Prepared,      │ Reset
-//!             manifest  ▲      proved: Ready  ▼
-//!                       └───────────────── Draining
-//!              proved clean; the next generation
+//!                                                      ┌── Limit ──► Resizing ──┐
+//!                                                      │                        ▼ Resized, proved: Limited
+//!   Starting ─► Initialising ─► Preparing ─► Waiting ◄─┴────────────────────────┘
+//!               Ready: golden    Prepared,      │ Reset
+//!               manifest  ▲      proved: Ready  ▼
+//!                         └───────────────── Draining
+//!                proved clean; the next generation
 //!
 //!   anything else, from any state ─► Broken ─► (killed, reaped, removed) Retired
 //! ```

@@ -38,6 +38,11 @@ pub(crate) enum BeginError {
         what: &'static str,
         source: io::Error,
     },
+    #[error("take mounts of the host's at `{what}` out of the warden's view")]
+    Prune {
+        what: &'static str,
+        source: io::Error,
+    },
     #[error("keep the control groups to the warden")]
     Groups(#[source] CgroupError),
     #[error("look at the warden's own namespaces")]
@@ -68,7 +73,9 @@ impl BeginError {
                 "let root make mount, network, ipc and uts namespaces: in a container run it with \
                  --privileged"
             }
-            Self::Mount { .. } => "let root mount: in a container run it with --privileged",
+            Self::Mount { .. } | Self::Prune { .. } => {
+                "let root mount: in a container run it with --privileged"
+            }
             Self::Profiles(_) => "correct the configuration; `kiln worker --check` explains it",
             Self::Uids(_) => "name a free multiple of 4194304 with --uid-base",
             _ => "this is a defect of kiln; please report it",
@@ -162,7 +169,7 @@ fn separate(private: &Path) -> Result<(), BeginError> {
         MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
     )
     .map_err(failed("/ as private"))?;
-    detach("/proc").map_err(failed("no /proc"))?;
+    detach("/proc", "/proc")?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     rustix::mount::mount("proc", "/proc", "proc", flags, None).map_err(failed("/proc"))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
@@ -173,42 +180,44 @@ fn separate(private: &Path) -> Result<(), BeginError> {
 /// Takes mounts of the host out of the warden's view that nobody here looks at: libcontainer reads
 /// the whole table some twenty times for each sandbox, and the kernel copies it once.
 fn prune(version: CgroupVersion) -> Result<(), BeginError> {
-    let failed = |what| {
-        move |e: Errno| BeginError::Mount {
-            what,
-            source: e.into(),
-        }
-    };
     let table =
-        std::fs::read_to_string("/proc/self/mountinfo").map_err(|source| BeginError::Mount {
-            what: "less than the host does",
+        std::fs::read_to_string("/proc/self/mountinfo").map_err(|source| BeginError::Prune {
+            what: "any place",
             source,
         })?;
     let points = table.lines().filter_map(|line| line.split(' ').nth(4));
     for point in points.filter(|point| point.starts_with("/dev/")) {
-        detach(point).map_err(failed("nothing below /dev"))?;
+        detach(point, "/dev")?;
     }
     if version == CgroupVersion::V1 {
         // libcontainer asks what kind of file system lies here, and then looks for hierarchies.
-        detach("/sys").map_err(failed("no /sys"))?;
+        detach("/sys", "/sys")?;
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
         let room = Some(c"mode=0755,size=4k,nr_inodes=4");
         let open = Mode::from_raw_mode(0o755);
         rustix::mount::mount("tmpfs", "/sys", "tmpfs", flags, room)
             .and_then(|()| rustix::fs::mkdir("/sys/fs", open))
             .and_then(|()| rustix::fs::mkdir("/sys/fs/cgroup", open))
-            .map_err(failed("an empty /sys"))?;
+            .map_err(|e| BeginError::Mount {
+                what: "an empty /sys",
+                source: e.into(),
+            })?;
     }
     Ok(())
 }
 
 /// Unmounts everything at and below a place, as often as something lies there.
-fn detach(point: &str) -> Result<(), Errno> {
+fn detach(point: &str, what: &'static str) -> Result<(), BeginError> {
     loop {
         match rustix::mount::unmount(point, UnmountFlags::DETACH) {
             Ok(()) => {}
             Err(Errno::INVAL | Errno::NOENT) => return Ok(()),
-            Err(e) => return Err(e),
+            Err(e) => {
+                return Err(BeginError::Prune {
+                    what,
+                    source: e.into(),
+                });
+            }
         }
     }
 }

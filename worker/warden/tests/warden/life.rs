@@ -41,6 +41,17 @@ fn nothing_is_left_of_a_retired_sandbox() {
 }
 
 #[test]
+fn the_devices_are_closed_as_a_whole() {
+    let worker = Worker::start();
+    let mut sandbox = worker.create();
+    let ran = sandbox.run(&["/bin/cat", "/proc/self/mountinfo"]);
+    let line = ran.stdout.lines().find(|line| line.contains(" /dev "));
+    let (_, kind) = line.and_then(|line| line.split_once(" - ")).expect("/dev");
+    // Not this mount alone, which who owns the mount namespace could change: the file system.
+    assert!(kind.starts_with("tmpfs tmpfs ro,"), "{kind}");
+}
+
+#[test]
 fn fifty_sandboxes_live_side_by_side() {
     let worker = Worker::start();
     let mut sandboxes: Vec<_> = (0..50).map(|_| worker.create()).collect();
