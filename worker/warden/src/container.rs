@@ -78,6 +78,25 @@ pub(crate) struct Place {
     program: Rc<OwnedFd>,
 }
 
+/// The groups of a container to come. They depend on nothing but its name, so they can be made
+/// ahead of need.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    group: SandboxGroup,
+    tasks: Vec<File>,
+}
+
+impl Groups {
+    pub(crate) fn make(instance: &Instance, name: &str) -> Result<Self, ContainerError> {
+        let group = instance.sandbox(name).map_err(ContainerError::Group)?;
+        if let Some(devices) = group.keeper_devices() {
+            devices::limit(&devices).map_err(ContainerError::Devices)?;
+        }
+        let tasks = group.keeper_tasks().map_err(ContainerError::Group)?;
+        Ok(Self { group, tasks })
+    }
+}
+
 /// A container whose first process, the keeper, runs.
 #[derive(Debug)]
 pub(crate) struct Container {
@@ -138,19 +157,18 @@ impl Place {
         Ok(place)
     }
 
-    /// Makes a container of `image` and starts its keeper.
+    /// Makes a container of `image` in `groups`, which are made for `name`, and starts its keeper.
     pub(crate) fn create(
         &self,
         name: &str,
         image: &Image,
-        instance: &Instance,
+        groups: Groups,
         range: Range,
     ) -> Result<Container, ContainerError> {
-        let groups = instance
-            .sandbox(name, range.first)
-            .map_err(ContainerError::Group)?;
+        let Groups { group, tasks } = groups;
+        let groups = group.owned_by(range.first).map_err(ContainerError::Group)?;
         let folders = [self.states.join(name), self.bundles.join(name)];
-        match self.start(name, image, &groups, range) {
+        match self.start(name, image, &groups, tasks, range) {
             Ok((keeper, socket, nodes, root)) => Ok(Container {
                 keeper,
                 socket,
@@ -181,12 +199,9 @@ impl Place {
         name: &str,
         image: &Image,
         groups: &SandboxGroup,
+        tasks: Vec<File>,
         range: Range,
     ) -> Result<(Process, OwnedFd, Nodes, RootFs), ContainerError> {
-        if let Some(group) = groups.keeper_devices() {
-            devices::limit(&group).map_err(ContainerError::Devices)?;
-        }
-        let tasks = groups.keeper_tasks().map_err(ContainerError::Group)?;
         let root = image
             .mount(&self.roots.join(name))
             .map_err(ContainerError::Root)?;

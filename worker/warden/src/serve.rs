@@ -8,7 +8,7 @@ mod begin;
 mod create;
 
 use crate::cgroup;
-use crate::container::Place;
+use crate::container::{ContainerError, Groups, Place};
 use crate::image::Image;
 use crate::instance::Instance;
 use crate::profile::{ImageSource, Profiles};
@@ -59,6 +59,8 @@ pub(crate) struct Warden<'a> {
     images: BTreeMap<ImageSource, Rc<Image>>,
     image_work: PathBuf,
     place: Place,
+    /// The groups of the next sandbox, or why there are none.
+    spare: Option<Result<Groups, ContainerError>>,
     uids: Uids,
     shared: Shared,
     sandboxes: BTreeMap<u32, Sandbox>,
@@ -216,7 +218,10 @@ impl Warden<'_> {
             return Ok(());
         }
         let step = sandbox.hear(&self.shared);
-        self.settle(id, step)
+        self.settle(id, step)?;
+        // Whatever it said, the keeper now has something to do.
+        self.prepare_spare();
+        Ok(())
     }
 
     /// The keeper is dead, and with it every process of the sandbox.

@@ -165,11 +165,11 @@ impl Instance {
         Self { tree, ..self }
     }
 
-    /// Makes the groups of a sandbox: the keeper's with its limits, and on v2 one around it.
-    /// `keeper_uid` is the host's uid of the keeper; on v2 it may place processes, no more.
-    pub fn sandbox(&self, name: &str, keeper_uid: u32) -> Result<SandboxGroup, CgroupError> {
+    /// Makes the groups of a sandbox, which nobody owns yet: the keeper's with its limits, and on
+    /// v2 one around it.
+    pub fn sandbox(&self, name: &str) -> Result<SandboxGroup, CgroupError> {
         check_name(name)?;
-        SandboxGroup::make(Arc::clone(&self.tree), self.path.join(name), keeper_uid)
+        SandboxGroup::make(Arc::clone(&self.tree), self.path.join(name))
     }
 
     /// Removes the instance and all below it; no process may be left.

@@ -20,32 +20,34 @@ pub struct SandboxGroup {
     tree: Arc<Tree>,
     /// v2: the group that holds the others. v1: what their names begin with.
     path: PathBuf,
+    /// Root's, until it is [`SandboxGroup::owned_by`] a keeper.
     keeper_uid: u32,
     /// The generation of the leaf that was made last; one before it is removed by then.
     last: Cell<u64>,
 }
 
 impl SandboxGroup {
-    pub(super) fn make(
-        tree: Arc<Tree>,
-        path: PathBuf,
-        keeper_uid: u32,
-    ) -> Result<Self, CgroupError> {
+    pub(super) fn make(tree: Arc<Tree>, path: PathBuf) -> Result<Self, CgroupError> {
         if tree.version == CgroupVersion::V2 {
             tree.make(&path)?;
             tree.enable(&path)?;
-            tree.give(&path, keeper_uid)?;
         }
         let group = Self {
             tree,
             path,
-            keeper_uid,
+            keeper_uid: 0,
             last: Cell::new(0),
         };
         let keeper = group.keeper();
         group.tree.make(&keeper)?;
         Limits::KEEPER.set(&group.tree, &keeper)?;
         Ok(group)
+    }
+
+    /// Gives the groups to the host's uid of a keeper; on v2 it may place processes, no more.
+    pub fn owned_by(self, keeper_uid: u32) -> Result<Self, CgroupError> {
+        self.tree.give(&self.path, keeper_uid)?;
+        Ok(Self { keeper_uid, ..self })
     }
 
     /// v1: beside all others, for a group costs the kernel memory, and nothing asks for one

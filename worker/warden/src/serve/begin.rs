@@ -141,6 +141,7 @@ impl<'a> Warden<'a> {
             images: BTreeMap::new(),
             image_work: private.join("image"),
             place,
+            spare: None,
             uids: Uids::new(options.uid_base).map_err(BeginError::Uids)?,
             shared,
             sandboxes: BTreeMap::new(),

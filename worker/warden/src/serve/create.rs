@@ -1,7 +1,7 @@
 //! How a sandbox of a profile comes to be.
 
 use super::{ServeError, Warden};
-use crate::container::ContainerError;
+use crate::container::{ContainerError, Groups};
 use crate::image::{self, Image, ImageError};
 use crate::profile::ImageSource;
 use crate::sandbox::{Emit, Sandbox};
@@ -70,9 +70,12 @@ impl Warden<'_> {
         let range = self.uids.take().map_err(CreateError::Uids)?;
         self.last += 1;
         let id = SandboxId(self.last);
-        let made = self
-            .place
-            .create(&id.to_string(), &image, &self.groups, range);
+        let groups = match self.spare.take() {
+            Some(spare) => spare,
+            None => Groups::make(&self.groups, &id.to_string()),
+        };
+        let made =
+            groups.and_then(|groups| self.place.create(&id.to_string(), &image, groups, range));
         match made {
             Ok(container) => {
                 let sandbox = Sandbox::new(id, table, container, range, ids);
@@ -80,6 +83,15 @@ impl Warden<'_> {
             }
             // The range is not given back: what of it still lives is not known.
             Err(e) => Err(CreateError::Container(e)),
+        }
+    }
+
+    /// Makes the groups of the next sandbox, unless they are there: to be called when the warden
+    /// would only wait. A failure is the next create's.
+    pub(super) fn prepare_spare(&mut self) {
+        if self.spare.is_none() {
+            let next = SandboxId(self.last + 1);
+            self.spare = Some(Groups::make(&self.groups, &next.to_string()));
         }
     }
 

@@ -39,7 +39,8 @@ impl Ground {
 
     pub(super) fn sandbox(&self) -> SandboxGroup {
         let instance = self.instance.as_ref().expect("still there");
-        instance.sandbox("sbx-1", KEEPER_UID).expect("a sandbox")
+        let made = instance.sandbox("sbx-1").expect("a sandbox");
+        made.owned_by(KEEPER_UID).expect("a sandbox of a keeper's")
     }
 
     /// A shell that waits for a line on stdin and then runs `script`.
