@@ -42,6 +42,9 @@ pub enum TenantRule {
     Default(Tenant),
     /// For this one; a job that names another is refused.
     Only(Tenant),
+    /// For this one, whatever it says, with a warning where it names another: nobody has checked
+    /// who sent it.
+    Unchecked(Tenant),
 }
 
 /// The terms on which jobs are taken in.

@@ -14,6 +14,9 @@ pub const DEPTH_MAX: usize = 32;
 /// How many values a message may hold: what bounds the memory that 8 MiB of `0,0,0` would take.
 pub const VALUES_MAX: usize = 100_000;
 
+/// What is allowed where a message is no JSON at all.
+pub(crate) const JSON_WANTED: &str = "a JSON object in UTF-8";
+
 /// Reads one JSON value.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Value, Refusal> {
     let state = RefCell::new(State::default());
@@ -29,7 +32,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Value, Refusal> {
             "",
             not_json(bytes, &error),
             format!("{} bytes", bytes.len()),
-            "a JSON object in UTF-8",
+            JSON_WANTED,
         )),
     }
 }

@@ -10,12 +10,15 @@
 //! * [`admission`]: what whoever admits jobs must know for that.
 //! * [`refusal`]: one thing that is wrong with a job.
 //! * [`preview`](preview()), [`glob`], [`digest`]: the three computations that the contract defines.
-//! * [`schema`]: the JSON Schemas, made from the types.
+//! * [`topology`], [`control`]: exchanges and queues, and what is said on the control exchange.
+//! * [`schema`], [`asyncapi`]: the JSON Schemas and the `AsyncAPI` document, made from all of these.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod admission;
 mod artifact;
+pub mod asyncapi;
+pub mod control;
 pub mod decode;
 pub mod digest;
 mod document;
@@ -34,6 +37,7 @@ pub mod refusal;
 mod rejection;
 pub mod schema;
 mod suggest;
+pub mod topology;
 pub mod units;
 
 pub use admission::{Admission, IdRule, ProfileSource, ProfileView, TenantRule};

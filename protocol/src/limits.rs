@@ -74,6 +74,11 @@ impl LimitTable {
         self.ranges[name as usize].ceiling = value;
     }
 
+    /// Whether a job that asks for no disk gets as much as it has memory.
+    pub fn disk_follows_memory(&self) -> bool {
+        self.disk_as_memory
+    }
+
     /// The limits whose default does not lie between minimum and ceiling.
     pub fn contradictions(&self) -> Vec<LimitName> {
         let out = |range: LimitRange| !(range.minimum..=range.ceiling).contains(&range.default);

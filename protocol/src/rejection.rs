@@ -1,6 +1,7 @@
 //! What is answered to a message that is no job?
 
 use crate::id::{JobId, Tenant};
+use crate::json::JSON_WANTED;
 use crate::outcome::{OUTCOME_SCHEMA, Outcome, Status, StreamReport, TimingUs, Usage, Warning};
 use crate::refusal::Refusal;
 
@@ -17,7 +18,24 @@ pub struct Rejection {
     pub others: Vec<Refusal>,
 }
 
+/// The one thing that is wrong with a message that names nobody.
+impl From<Refusal> for Rejection {
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            job_id: None,
+            tenant: None,
+            main: refusal,
+            others: Vec::new(),
+        }
+    }
+}
+
 impl Rejection {
+    /// Whether the message is no JSON, so that nothing in it can be believed.
+    pub fn is_not_json(&self) -> bool {
+        self.main.allowed == JSON_WANTED
+    }
+
     /// The outcome of a job that was refused: the first fault as message and evidence, each
     /// other one as a warning.
     pub fn outcome(&self, job_id: JobId, worker: String, finished_unix_ms: u64) -> Outcome {

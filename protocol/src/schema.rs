@@ -1,11 +1,14 @@
 //! What are the JSON Schemas of a job and of an outcome?
 
+use crate::asyncapi;
+use crate::control::{CONTROL_SCHEMA, Cancellation};
 use crate::document::JobDocument;
 use crate::job::JOB_SCHEMA;
 use crate::outcome::{OUTCOME_SCHEMA, Outcome};
 use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema};
+use serde::Serialize;
 use serde_json::Value;
 
 /// JSON Schema 2020-12 of `kiln.job.v1`: what clients may send.
@@ -23,13 +26,26 @@ pub fn outcome() -> Schema {
     generate::<Outcome>(OUTCOME_SCHEMA)
 }
 
-/// A schema as it is checked in: indented, with a newline at its end.
-///
-/// # Panics
-///
-/// Never: a schema is JSON.
-pub fn pretty(schema: &Schema) -> String {
-    let mut text = serde_json::to_string_pretty(schema).expect("a schema is JSON");
+/// JSON Schema 2020-12 of `kiln.control.v1`: what clients may ask of all workers.
+pub fn control() -> Schema {
+    let mut schema = generate::<Cancellation>(CONTROL_SCHEMA);
+    LeftOutIsNotNull.transform(&mut schema);
+    schema
+}
+
+/// Everything that is made from the types and checked in, by the name of its file.
+pub fn checked_in() -> [(&'static str, String); 4] {
+    [
+        ("kiln.job.v1.json", pretty(&job())),
+        ("kiln.outcome.v1.json", pretty(&outcome())),
+        ("kiln.control.v1.json", pretty(&control())),
+        ("asyncapi.json", pretty(&asyncapi::document())),
+    ]
+}
+
+/// Indented, with a newline at its end.
+fn pretty(document: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(document).expect("a schema is JSON");
     text.push('\n');
     text
 }

@@ -108,20 +108,35 @@ pub fn format_size(bytes: u64) -> String {
     format!("{} {name}", tenths(bytes, unit))
 }
 
-/// A duration for a message: `500 ms`, `3.2 s`, `10 s`, `20 min`, `2 min 5 s`.
+/// A duration for a message: `500 ms`, `3.2 s`, `10 s`, `20 min`, `2 min 5 s`, `3 h`, `2 d 4 h`.
 pub fn format_duration_ms(ms: u64) -> String {
     match ms {
-        0..1_000 => format!("{ms} ms"),
-        1_000..120_000 => format!("{} s", tenths(ms, 1_000)),
-        _ => {
-            let (minutes, seconds) = (ms / 60_000, ms % 60_000 / 1_000);
-            if seconds == 0 {
-                format!("{minutes} min")
-            } else {
-                format!("{minutes} min {seconds} s")
-            }
-        }
+        0..1_000 => return format!("{ms} ms"),
+        1_000..120_000 => return format!("{} s", tenths(ms, 1_000)),
+        _ => {}
     }
+    let seconds = ms / 1_000;
+    let minutes = seconds / 60;
+    let parts = if minutes < 120 {
+        [(0, "d"), (0, "h"), (minutes, "min"), (seconds % 60, "s")]
+    } else {
+        let hours = minutes / 60;
+        let (days, hours) = if hours < 48 {
+            (0, hours)
+        } else {
+            (hours / 24, hours % 24)
+        };
+        [
+            (days, "d"),
+            (hours, "h"),
+            (minutes % 60, "min"),
+            (seconds % 60, "s"),
+        ]
+    };
+    let told = parts.into_iter().filter(|(count, _)| *count > 0);
+    told.map(|(count, unit)| format!("{count} {unit}"))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// A number of CPUs for a message: `1`, `0.5`.
@@ -322,6 +337,10 @@ mod tests {
         assert_eq!(format_duration_ms(60_000), "60 s");
         assert_eq!(format_duration_ms(1_200_000), "20 min");
         assert_eq!(format_duration_ms(125_000), "2 min 5 s");
+        assert_eq!(format_duration_ms(7_199_999), "119 min 59 s");
+        assert_eq!(format_duration_ms(7_200_000), "2 h");
+        assert_eq!(format_duration_ms(172_800_500), "2 d");
+        assert_eq!(format_duration_ms(999_999_000), "11 d 13 h 46 min 39 s");
         assert_eq!(format_cpus(1_000), "1");
         assert_eq!(format_cpus(500), "0.5");
         assert_eq!(format_cpus(1_050), "1.05");

@@ -133,13 +133,10 @@ fn outcomes_are_written_as_they_are_read() {
 #[test]
 fn the_schemas_that_are_checked_in_are_current() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema");
-    for (file, schema) in [
-        ("kiln.job.v1.json", schema::job()),
-        ("kiln.outcome.v1.json", schema::outcome()),
-    ] {
+    for (file, text) in schema::checked_in() {
         let held = std::fs::read_to_string(folder.join(file)).expect(file);
         assert!(
-            held == schema::pretty(&schema),
+            held == text,
             "{file} is old: cargo run -p kiln-protocol --example schema"
         );
     }

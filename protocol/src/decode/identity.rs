@@ -51,7 +51,9 @@ pub(super) fn tenant(
 ) -> Option<Tenant> {
     let at = fields.at("tenant");
     let given = match &admission.tenant {
-        TenantRule::Default(tenant) | TenantRule::Only(tenant) => tenant,
+        TenantRule::Default(tenant) | TenantRule::Only(tenant) | TenantRule::Unchecked(tenant) => {
+            tenant
+        }
     };
     if !fields.has("tenant") {
         return Some(given.clone());
@@ -63,6 +65,16 @@ pub(super) fn tenant(
         let message = format!("the job names the tenant {got}, and its sender is another");
         report.refuse(Refusal::bad(at, message, got, "the sender's own tenant"));
         return None;
+    }
+    if matches!(admission.tenant, TenantRule::Unchecked(_)) && own != *given {
+        let message = || {
+            format!(
+                "nobody has checked that this is of `{own}`, so it runs for `{given}`; a queue of \
+                 the tenant's own would say it"
+            )
+        };
+        report.warn("tenant_unchecked", message, &at);
+        return Some(given.clone());
     }
     Some(own)
 }
