@@ -1,49 +1,57 @@
 //! What may be said of a file that an untrusted program made.
 //!
-//! For now this crate holds the verdicts and how they fold; the checks that arrive at them are
-//! built on it. A caller without checks has exactly one word to use: [`Verdict::Unscanned`].
+//! # Layout
+//!
+//! - [`scan`]: one file, and everything within it, to a [`Report`]
+//! - [`Verdict`], [`Unscannable`]: the words, and how they fold
+//! - [`Finding`], [`Severity`]: one thing that was seen, and how bad it is
+//! - [`Notes`], [`Part`]: what a check writes down: findings, and bytes to be looked at in turn
+//! - [`Budget`], [`Limits`]: how much may be unpacked, opened and spent
+//! - [`Policy`], [`Rules`]: what an operator chooses
+//! - [`Kind`]: what a file is, by its content
+//! - [`check`]: one module for each kind of content that acts, pure functions from bytes to notes
+//! - `archive`, `format`: readers of containers and of data, to the last byte
+//! - `proof`: what `clean` is made of
+//!
+//! A caller that does not scan has exactly one word to use: [`Verdict::Unscanned`].
+//!
+//! ```
+//! use artifact_scanner::{Budget, Limits, Policy, Rules, Subject, Verdict, scan};
+//!
+//! let policy = Policy::standard(Rules::own());
+//! let subject = Subject { name: "table.csv", bytes: b"1,2\n" };
+//! let report = scan(subject, &policy, &mut Budget::new(Limits::default()));
+//! assert_eq!(report.verdict(), Verdict::Clean);
+//! ```
 
 #![forbid(unsafe_code)]
 
-use serde::{Deserialize, Serialize};
+mod archive;
+mod budget;
+mod bytes;
+pub mod check;
+mod content;
+mod finding;
+mod format;
+mod kind;
+mod media;
+mod name;
+mod notes;
+mod policy;
+mod proof;
+mod report;
+mod rules;
+mod scan;
+mod text;
+mod verdict;
 
-/// The word on one file, from best to worst; the order of the variants is the order of the fold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// Every required check finished and found nothing.
-    Clean,
-    /// Holds something that acts when it is opened: a script, a formula, a macro of its own.
-    Active,
-    /// Looks like what attackers send.
-    Suspicious,
-    /// A rule that names a known evil matched.
-    Malicious,
-    /// A check did not finish. Unknown is worse than known to be bad: nothing can be said of it.
-    Unscannable,
-    /// No check was made.
-    Unscanned,
-}
-
-impl Verdict {
-    /// The verdict of two checks together: the worse.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        self.max(other)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Verdict;
-
-    #[test]
-    fn the_worse_wins_whatever_the_order() {
-        assert_eq!(Verdict::Clean.and(Verdict::Active), Verdict::Active);
-        assert_eq!(
-            Verdict::Unscannable.and(Verdict::Malicious),
-            Verdict::Unscannable
-        );
-        assert_eq!(Verdict::Unscanned.and(Verdict::Clean), Verdict::Unscanned);
-    }
-}
+pub use budget::{Budget, Limits};
+pub use finding::{Finding, Severity};
+pub use kind::Kind;
+pub use media::Serve;
+pub use notes::{Notes, Part};
+pub use policy::{Policy, UnknownTypes};
+pub use report::Report;
+pub use rules::{Rules, RulesError};
+pub use scan::{Subject, scan, too_large};
+pub use verdict::{Limit, Unscannable, Verdict};

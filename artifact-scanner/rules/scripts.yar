@@ -1,0 +1,78 @@
+// What scripts of the Windows host and of shells say when they take over a machine.
+rule windows_script_host
+{
+    meta:
+        severity = "malicious"
+        message = "a script that starts programs by the Windows script host"
+    strings:
+        $create = /(CreateObject|new\s+ActiveXObject|GetObject)\s*\(\s*["'](WScript\.Shell|Shell\.Application|winmgmts)/ nocase
+        $run = /\.(Run|Exec|ShellExecute|Create)\b/ nocase
+    condition:
+        $create and $run
+}
+
+rule powershell_hidden
+{
+    meta:
+        severity = "suspicious"
+        message = "a PowerShell command that hides what it runs"
+    strings:
+        $shell = /\b(powershell|pwsh)(\.exe)?\b[^\n]{0,200}\s-(e|en|enc|enco|encod|encode|encoded|encodedc|encodedco|encodedcommand|ec)\s+[A-Za-z0-9+\/]{16}/ nocase
+        $hidden = /\b(powershell|pwsh)(\.exe)?\b[^\n]{0,200}\s-w(indowstyle)?\s+(hidden|1)\b/ nocase
+        $download = /\b(IEX|Invoke-Expression)\b[^\n]{0,80}(DownloadString|Invoke-WebRequest|iwr|irm|WebClient)/ nocase
+        $loader = /(DownloadString|Invoke-WebRequest|\biwr\b|\birm\b)[^\n]{0,200}\|\s*(IEX|Invoke-Expression)\b/ nocase
+    condition:
+        any of them
+}
+
+rule shell_from_network
+{
+    meta:
+        severity = "suspicious"
+        message = "a command that runs what it fetches from the network, or hands out a shell"
+    strings:
+        $pipe = /\b(curl|wget)\s[^\n|;]{0,200}\|\s*(sudo\s+)?(ba|z|da|k)?sh\b/
+        $dev = /\/dev\/(tcp|udp)\/[A-Za-z0-9._-]+\/[0-9]+/
+        $netcat = /\bnc(at)?\s[^\n]{0,60}-e\s*\/bin\/(ba)?sh/
+        $base64 = /base64\s+(-d|--decode|-D)\b[^\n]{0,60}\|\s*(ba|z|da|k)?sh\b/
+    condition:
+        any of them
+}
+
+rule certutil_and_friends
+{
+    meta:
+        severity = "suspicious"
+        message = "a system tool used to fetch or run code"
+    strings:
+        $a = /\bcertutil(\.exe)?\s[^\n]{0,80}-urlcache\b/ nocase
+        $b = /\bmshta(\.exe)?\s+(https?:|javascript:|vbscript:)/ nocase
+        $c = /\bregsvr32(\.exe)?\s[^\n]{0,60}\/i:https?:/ nocase
+        $d = /\brundll32(\.exe)?\s+javascript:/ nocase
+        $e = /\bbitsadmin(\.exe)?\s[^\n]{0,60}\/transfer\b/ nocase
+    condition:
+        any of them
+}
+
+rule web_shell
+{
+    meta:
+        severity = "malicious"
+        message = "a page that runs what its visitor sends"
+    strings:
+        $php = /<\?(php|=)?\s[^\x00]{0,400}\b(eval|assert|system|exec|shell_exec|passthru|popen)\s*\(\s*@?\$_(GET|POST|REQUEST|COOKIE|SERVER)/ nocase
+        $jsp = /<%[^\x00]{0,400}Runtime\.getRuntime\(\)\.exec\(\s*request\.getParameter/
+    condition:
+        any of them
+}
+
+rule php_code
+{
+    meta:
+        severity = "suspicious"
+        message = "code that a web server with PHP would run"
+    strings:
+        $a = "<?php" nocase
+    condition:
+        $a at 0 or $a in (0..64)
+}

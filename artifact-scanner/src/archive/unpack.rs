@@ -1,0 +1,54 @@
+//! Decodes a stream into memory, within the budget, and keeps what came out before it broke.
+
+use crate::bytes::{count, index};
+use crate::{Budget, Limit, Unscannable};
+use std::io::{self, ErrorKind, Read};
+
+/// What a decoder gave, and why it gave no more.
+#[derive(Debug)]
+pub(crate) struct Unpacked {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) end: Result<(), Unscannable>,
+}
+
+/// Reads a decoder to its end, or to the end of the budget.
+pub(crate) fn pump(mut decoder: impl Read, budget: &mut Budget) -> Unpacked {
+    let most = index(budget.limits().member_bytes);
+    let mut bytes = Vec::new();
+    let mut chunk = vec![0; 64 << 10];
+    let end = loop {
+        let read = match decoder.read(&mut chunk) {
+            Ok(0) => break Ok(()),
+            Ok(read) => read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => break Err(reason(&error)),
+        };
+        if let Err(spent) = budget.unpack(count(read)) {
+            break Err(spent);
+        }
+        if bytes.len() + read > most {
+            break Err(Unscannable::Limit(Limit::Memory));
+        }
+        bytes.extend_from_slice(&chunk[..read]);
+    };
+    Unpacked { bytes, end }
+}
+
+/// Why a decoder failed.
+pub(crate) fn reason(error: &io::Error) -> Unscannable {
+    match error.kind() {
+        ErrorKind::Unsupported => Unscannable::Unsupported,
+        ErrorKind::OutOfMemory => Unscannable::Limit(Limit::Memory),
+        _ => Unscannable::Corrupt,
+    }
+}
+
+/// Inflates raw deflate data.
+pub(crate) fn inflate(packed: &[u8], budget: &mut Budget) -> Unpacked {
+    pump(flate2::bufread::DeflateDecoder::new(packed), budget)
+}
+
+/// Inflates zlib data.
+pub(crate) fn zlib(packed: &[u8], budget: &mut Budget) -> Unpacked {
+    pump(flate2::bufread::ZlibDecoder::new(packed), budget)
+}

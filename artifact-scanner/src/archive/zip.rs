@@ -1,0 +1,365 @@
+//! The members of a zip, as its directory tells them and as its local headers do.
+//!
+//! Readers differ: some go by the directory, some by the local headers, and an archive can show
+//! each another member. Both are walked; what only one of them shows is scanned, and is a finding.
+
+mod around;
+mod record;
+
+use super::unpack::{Unpacked, inflate, pump};
+use super::{Sink, path};
+use crate::bytes::{count, index, slice};
+use crate::{Limit, Part, Severity, Unscannable};
+use memchr::memmem;
+use record::{Entry, central, local};
+use std::collections::HashSet;
+
+/// Walks the archive. The first failure is the answer, but all members are looked at.
+pub(crate) fn read(bytes: &[u8], sink: &mut dyn Sink) -> Result<(), Unscannable> {
+    let mut walk = Walk {
+        bytes,
+        taken: Vec::new(),
+        end: Ok(()),
+    };
+    let Some(end) = record::end(bytes) else {
+        // No directory: a cut archive, which some unpackers read all the same.
+        walk.gaps(0, bytes.len(), sink);
+        walk.end?;
+        return Err(Unscannable::Corrupt);
+    };
+    let (directory, mut members) = walk.directory(&end, sink);
+    if walk.overlaps(sink) {
+        // A few show what the rest is; all of them would be the bomb.
+        members.truncate(OVERLAPPING_MAX);
+        walk.fail(Unscannable::Limit(Limit::Ratio));
+    }
+    for member in &members {
+        if sink.budget().spent().is_none() {
+            walk.pair(&member.entry, &member.header, sink);
+        }
+    }
+    walk.gaps(0, directory, sink);
+    let first = walk.taken.first().map_or(directory, |(start, _)| *start);
+    around::read(bytes, first, &end, sink);
+    walk.end
+}
+
+/// How many members are read of an archive whose members lie on one another.
+const OVERLAPPING_MAX: usize = 4;
+
+/// One member, as the directory tells of it and as its own header does.
+struct Member {
+    entry: Entry,
+    header: Entry,
+}
+
+struct Walk<'a> {
+    bytes: &'a [u8],
+    /// From where to where each member lies, header and data.
+    taken: Vec<(usize, usize)>,
+    end: Result<(), Unscannable>,
+}
+
+impl Walk<'_> {
+    fn fail(&mut self, reason: Unscannable) {
+        if self.end.is_ok() {
+            self.end = Err(reason);
+        }
+    }
+
+    /// Reads the directory; says where it starts, and what it tells of.
+    fn directory(&mut self, end: &record::End, sink: &mut dyn Sink) -> (usize, Vec<Member>) {
+        let size = index(end.directory_bytes);
+        // What stands before the archive moves every offset.
+        let start = end.directory_to.saturating_sub(size);
+        let shift = count(start).wrapping_sub(end.directory_offset);
+        if end.directory_offset > count(start) {
+            self.fail(Unscannable::Corrupt);
+        }
+        let (mut at, mut names, mut seen) = (start, HashSet::new(), 0);
+        let mut members = Vec::new();
+        while at < end.directory_to {
+            let Some(entry) = central(self.bytes, at) else {
+                self.fail(Unscannable::Corrupt);
+                break;
+            };
+            at = entry.end;
+            seen += 1;
+            if let Err(spent) = sink.budget().member() {
+                self.fail(spent);
+                break;
+            }
+            if !names.insert(entry.name.clone()) {
+                sink.notes().find(
+                    "archive.twice",
+                    Severity::Suspicious,
+                    entry.name.as_str(),
+                    "two members have one name: unpackers differ in which they keep",
+                );
+            }
+            let offset = index(entry.offset.wrapping_add(shift));
+            match local(self.bytes, offset) {
+                Some(header) => {
+                    let packed = index(packed(&entry, &header));
+                    self.taken.push((offset, header.end.saturating_add(packed)));
+                    members.push(Member { entry, header });
+                }
+                None => self.fail(Unscannable::Corrupt),
+            }
+        }
+        if self.end.is_ok() && seen != end.entries {
+            sink.notes().find(
+                "archive.count",
+                Severity::Suspicious,
+                "",
+                "the directory holds another number of members than it says",
+            );
+        }
+        self.taken.sort_unstable();
+        (start, members)
+    }
+
+    /// One member, told twice.
+    fn pair(&mut self, entry: &Entry, header: &Entry, sink: &mut dyn Sink) {
+        let notes = sink.notes();
+        let mut odd = |message: &str| {
+            notes.find(
+                "archive.two_views",
+                Severity::Suspicious,
+                entry.name.as_str(),
+                message,
+            );
+        };
+        if header.name != entry.name {
+            odd(&format!(
+                "the local header calls the member `{}`",
+                header.name
+            ));
+            path::check(&header.name, sink.notes());
+        } else if header.method != entry.method {
+            odd("directory and local header differ in the method of compression");
+        } else if header.is_encrypted() != entry.is_encrypted() {
+            odd("directory and local header differ in whether the member is locked");
+        } else if !header.has_descriptor()
+            && (header.packed, header.size) != (entry.packed, entry.size)
+        {
+            odd("directory and local header differ in the member's size");
+        } else if [&entry.other_name, &header.other_name]
+            .into_iter()
+            .flatten()
+            .any(|other| *other != entry.name)
+        {
+            odd("a second name of the member differs from the first");
+        }
+        for other in [&entry.other_name, &header.other_name]
+            .into_iter()
+            .flatten()
+        {
+            path::check(other, sink.notes());
+        }
+        let packed = packed(entry, header);
+        let names = [
+            Some(&entry.name),
+            Some(&header.name).filter(|name| **name != entry.name),
+        ];
+        self.member(entry, header.end, packed, sink, &names);
+        if header.method != entry.method {
+            self.member(header, header.end, packed, sink, &names);
+        }
+    }
+
+    fn member(
+        &mut self,
+        entry: &Entry,
+        start: usize,
+        packed: u64,
+        sink: &mut dyn Sink,
+        names: &[Option<&String>],
+    ) {
+        path::check(&entry.name, sink.notes());
+        let Some(data) = slice(self.bytes, start, index(packed)) else {
+            self.fail(Unscannable::Corrupt);
+            return;
+        };
+        let unpacked = unpack(entry.method, data, sink);
+        let whole = unpacked.end.is_ok() && crc32fast::hash(&unpacked.bytes) == entry.crc;
+        if entry.is_encrypted() {
+            if !whole || entry.method == 99 {
+                self.fail(Unscannable::Encrypted);
+                return;
+            }
+            sink.notes().find(
+                "archive.lies",
+                Severity::Suspicious,
+                entry.name.as_str(),
+                "the member says that it is locked, and is not",
+            );
+        }
+        if let Err(reason) = unpacked.end {
+            self.fail(reason);
+        } else if !whole {
+            self.fail(Unscannable::Corrupt);
+        } else if count(unpacked.bytes.len()) != entry.size {
+            sink.notes().find(
+                "archive.size",
+                Severity::Suspicious,
+                entry.name.as_str(),
+                "the member unpacks to another size than it says",
+            );
+        }
+        Self::mode(entry, &unpacked.bytes, sink);
+        if unpacked.bytes.is_empty() && entry.name.ends_with('/') {
+            return;
+        }
+        for name in names.iter().flatten() {
+            sink.member(Part {
+                place: (*name).clone(),
+                name: Some((*name).clone()),
+                kind: None,
+                bytes: unpacked.bytes.clone(),
+            });
+        }
+    }
+
+    fn mode(entry: &Entry, content: &[u8], sink: &mut dyn Sink) {
+        let notes = sink.notes();
+        match entry.mode & 0o170_000 {
+            0o120_000 => path::check_link(&entry.name, &String::from_utf8_lossy(content), notes),
+            0o020_000 | 0o060_000 => notes.find(
+                "archive.device",
+                Severity::Malicious,
+                entry.name.as_str(),
+                "the member is a device",
+            ),
+            0o010_000 | 0o140_000 => notes.find(
+                "archive.fifo",
+                Severity::Suspicious,
+                entry.name.as_str(),
+                "the member is a pipe or a socket",
+            ),
+            _ => {}
+        }
+        if entry.mode & 0o6000 != 0 {
+            notes.find(
+                "archive.setuid",
+                Severity::Suspicious,
+                entry.name.as_str(),
+                "the member runs with the rights of its owner",
+            );
+        }
+    }
+
+    /// Members that lie on one another unpack to more than the archive has room for.
+    fn overlaps(&mut self, sink: &mut dyn Sink) -> bool {
+        let overlap = self.taken.windows(2).any(|pair| pair[0].1 > pair[1].0);
+        if overlap {
+            sink.notes().find(
+                "bomb.overlap",
+                Severity::Malicious,
+                "",
+                "members lie on one another: a few bytes unpack to a great many",
+            );
+        }
+        overlap
+    }
+
+    /// Local headers between what the directory tells of.
+    fn gaps(&mut self, from: usize, to: usize, sink: &mut dyn Sink) {
+        let mut at = from;
+        let taken = self.taken.clone();
+        for (start, end) in taken.into_iter().chain([(to, to)]) {
+            if at < start {
+                self.gap(at, start.min(to), sink);
+            }
+            at = at.max(end);
+        }
+    }
+
+    fn gap(&mut self, mut at: usize, to: usize, sink: &mut dyn Sink) {
+        while let Some(found) =
+            slice(self.bytes, at, to - at).and_then(|gap| memmem::find(gap, b"PK\x03\x04"))
+        {
+            at += found;
+            let Some(header) = local(self.bytes, at) else {
+                at += 4;
+                continue;
+            };
+            if let Err(spent) = sink.budget().member() {
+                return self.fail(spent);
+            }
+            sink.notes().find(
+                "archive.hidden",
+                Severity::Suspicious,
+                header.name.as_str(),
+                "the directory does not tell of this member, and some unpackers show it",
+            );
+            let rest = to.saturating_sub(header.end);
+            let packed = if header.has_descriptor() && header.packed == 0 {
+                rest
+            } else {
+                index(header.packed).min(rest)
+            };
+            let data = slice(self.bytes, header.end, packed).unwrap_or_default();
+            if header.is_encrypted() {
+                self.fail(Unscannable::Encrypted);
+            }
+            path::check(&header.name, sink.notes());
+            let unpacked = unpack(header.method, data, sink);
+            if let Err(reason) = unpacked.end {
+                self.fail(reason);
+            }
+            sink.member(Part {
+                place: header.name.clone(),
+                name: Some(header.name.clone()),
+                kind: None,
+                bytes: unpacked.bytes,
+            });
+            at = if header.has_descriptor() {
+                header.end
+            } else {
+                header.end + packed
+            };
+            if at >= to {
+                return;
+            }
+        }
+    }
+}
+
+/// How many packed bytes a member has: where the directory hides data that the local header admits,
+/// that is read.
+fn packed(entry: &Entry, header: &Entry) -> u64 {
+    if header.has_descriptor() {
+        entry.packed
+    } else {
+        entry.packed.max(header.packed)
+    }
+}
+
+fn unpack(method: u16, data: &[u8], sink: &mut dyn Sink) -> Unpacked {
+    let budget = sink.budget();
+    match method {
+        0 => pump(data, budget),
+        8 => inflate(data, budget),
+        12 => pump(bzip2::bufread::BzDecoder::new(data), budget),
+        93 => match ruzstd::decoding::StreamingDecoder::new(data) {
+            Ok(decoder) => pump(decoder, budget),
+            Err(_) => Unpacked {
+                bytes: Vec::new(),
+                end: Err(Unscannable::Corrupt),
+            },
+        },
+        95 => pump(
+            lzma_rust2::XzReader::new_mem_limit(data, false, 96 << 10),
+            budget,
+        ),
+        _ => Unpacked {
+            bytes: Vec::new(),
+            end: Err(Unscannable::Unsupported),
+        },
+    }
+}
+
+#[cfg(test)]
+#[path = "zip/tests.rs"]
+mod tests;

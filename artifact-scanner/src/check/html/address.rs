@@ -1,0 +1,140 @@
+//! What an address in an attribute does.
+
+use super::super::decode;
+
+/// The scheme of an address, as far as it matters here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Scheme {
+    /// `javascript:` or `vbscript:`; whether it was written so that a search would miss it.
+    Script {
+        hidden: bool,
+    },
+    Data,
+    Other,
+}
+
+/// Reads the scheme as a browser does: references resolved, white space and controls dropped.
+pub(in super::super) fn is_script(address: &str) -> (Scheme, String) {
+    let resolved = decode::references(address);
+    let head: String = resolved
+        .trim_start_matches(|c: char| c <= ' ')
+        .chars()
+        .filter(|c| !matches!(c, '\t' | '\n' | '\r' | '\0'))
+        .collect();
+    let lower: String = head
+        .chars()
+        .take(12)
+        .collect::<String>()
+        .to_ascii_lowercase();
+    let scheme = if lower.starts_with("javascript:")
+        || lower.starts_with("vbscript:")
+        || lower.starts_with("livescript:")
+        || lower.starts_with("jscript:")
+    {
+        let plain = address.trim().to_ascii_lowercase();
+        Scheme::Script {
+            hidden: !(plain.starts_with("javascript:") || plain.starts_with("vbscript:")),
+        }
+    } else if lower.starts_with("data:") {
+        Scheme::Data
+    } else {
+        Scheme::Other
+    };
+    (scheme, head)
+}
+
+/// Whether an address has data in it that was encoded to be carried out.
+pub(in super::super) fn carries_data(address: &str) -> bool {
+    let address = address.split('#').next().unwrap_or("");
+    let Some(path) = address.find("//").and_then(|at| {
+        address[at + 2..]
+            .find('/')
+            .map(|slash| &address[at + 2 + slash..])
+    }) else {
+        return address
+            .find("//")
+            .is_some_and(|at| encoded_host(&address[at + 2..]));
+    };
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let host = address
+        .find("//")
+        .map_or("", |at| address[at + 2..].split('/').next().unwrap_or(""));
+    query.split(['&', '=', ';']).any(|value| encoded(value, 32))
+        || path.split('/').any(|step| encoded(step, 60))
+        || encoded_host(host)
+}
+
+/// Long labels of a host name carry data through its look-up.
+fn encoded_host(host: &str) -> bool {
+    host.split('.')
+        .any(|label| label.len() >= 40 && encoded(label, 40))
+}
+
+fn encoded(value: &str, least: usize) -> bool {
+    let value = value.trim_end_matches("%3D").trim_end_matches('=');
+    let fits = value
+        .bytes()
+        .all(|b| decode::sextet(b).is_some() || b == b'%');
+    if value.len() < least || !fits {
+        return false;
+    }
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    let upper = value.bytes().filter(u8::is_ascii_uppercase).count();
+    let lower = value.bytes().filter(u8::is_ascii_lowercase).count();
+    let hexadecimal = value.bytes().all(|b| b.is_ascii_hexdigit()) && digits > 4;
+    // A digest is 32, 40 or 64 digits long and says nothing by itself.
+    (hexadecimal && !matches!(value.len(), 32 | 40 | 64 | 128))
+        || (digits > 0
+            && upper > 2
+            && lower > 2
+            && value.matches(['-', '_']).count() < value.len() / 8)
+        || value.matches('%').count() > 10
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schemes_are_read_through_disguise() {
+        for address in [
+            "javascript:x",
+            " JaVaScript:x",
+            "&#106;ava&#x09;script:x",
+            "java\nscript:x",
+            "\u{1}javascript:x",
+            "javascript&colon;x",
+            "vbscript:x",
+        ] {
+            assert!(
+                matches!(is_script(address).0, Scheme::Script { .. }),
+                "{address}"
+            );
+        }
+        for address in [
+            "/javascript:x",
+            "https://x/javascript:",
+            "java script:x",
+            "#",
+            "",
+        ] {
+            assert_eq!(is_script(address).0, Scheme::Other, "{address}");
+        }
+    }
+
+    #[test]
+    fn data_in_an_address_is_seen() {
+        assert!(carries_data(
+            "https://a.invalid/p?q=eAfQ6S1wfiWASPFS8qieK1tFB3Rgn6NkQRPQkxkCqfzGZwvtaPM36s0R"
+        ));
+        assert!(carries_data(
+            "https://4a6f686e20446f65204a6f686e20446f65204a6f686e.a.invalid/x.png"
+        ));
+        assert!(!carries_data(
+            "https://img.shields.io/badge/build-passing-green.svg?style=flat"
+        ));
+        assert!(!carries_data(
+            "https://a.invalid/static/0123456789abcdef0123456789abcdef/plot.png"
+        ));
+    }
+}

@@ -1,0 +1,307 @@
+//! What the tags of one page say together.
+
+use super::super::markup::{Tag, Token, Tokens};
+use super::super::{decode, script};
+use super::opens::{data_address, handler, place, refresh, script_address};
+use super::{Scheme, carries_data, is_script, style};
+use crate::{Budget, Kind, Notes, Severity, Unscannable};
+
+/// What was seen of a page that only together says something.
+#[derive(Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one thing that was seen"
+)]
+pub(super) struct Page {
+    /// Within `svg` or `math`.
+    pub(super) foreign: bool,
+    password: bool,
+    form: bool,
+    form_outside: bool,
+    form_posts: bool,
+    base_outside: bool,
+}
+
+/// Attributes that are addresses.
+const ADDRESSES: [&str; 16] = [
+    "href",
+    "src",
+    "action",
+    "formaction",
+    "data",
+    "poster",
+    "background",
+    "cite",
+    "longdesc",
+    "classid",
+    "codebase",
+    "usemap",
+    "xlink:href",
+    "to",
+    "from",
+    "values",
+];
+/// Elements that load what their address names by themselves.
+const PICTURES: [&str; 8] = [
+    "img", "image", "video", "audio", "source", "input", "track", "picture",
+];
+impl Page {
+    pub(super) fn open(
+        &mut self,
+        tag: &Tag<'_>,
+        notes: &mut Notes,
+        budget: &mut Budget,
+    ) -> Result<(), Unscannable> {
+        if matches!(tag.name.as_str(), "svg" | "math") && !tag.closed {
+            self.foreign = true;
+        }
+        for (key, value) in &tag.attributes {
+            budget.charge(16)?;
+            if key.len() > 3
+                && key.starts_with("on")
+                && key[2..].bytes().all(|b| b.is_ascii_alphabetic())
+            {
+                handler(tag, key, value, notes);
+            } else if ADDRESSES.contains(&key.as_str()) || key.ends_with(":href") {
+                Self::address(tag, key, value, notes, budget)?;
+            } else if key == "style" && value.contains("url(") {
+                style(value, notes);
+            } else if key == "srcdoc" {
+                let inner = decode::references(value).into_owned().into_bytes();
+                budget.unpack(inner.len().max(1) as u64)?;
+                notes.part("srcdoc", None, Some(Kind::Html), inner);
+            } else if key == "attributename"
+                && decode::references(value)
+                    .trim()
+                    .to_ascii_lowercase()
+                    .starts_with("on")
+            {
+                notes.find(
+                    "html.animated_handler",
+                    Severity::Malicious,
+                    place(tag),
+                    "an animation sets a handler",
+                );
+            } else if key == "srcset"
+                && value
+                    .split(',')
+                    .any(|one| script::external(one) && carries_data(one))
+            {
+                notes.find(
+                    "html.exfiltration",
+                    Severity::Suspicious,
+                    place(tag),
+                    "a picture's address carries data to another host",
+                );
+            }
+        }
+        self.element(tag, notes);
+        Ok(())
+    }
+
+    pub(super) fn close(&mut self, name: &str) {
+        if matches!(name, "svg" | "math") {
+            self.foreign = false;
+        }
+    }
+
+    fn element(&mut self, tag: &Tag<'_>, notes: &mut Notes) {
+        let outside = |name: &str| tag.attribute(name).is_some_and(script::external);
+        let word = |name: &str| {
+            tag.attribute(name)
+                .map(|value| decode::references(value).trim().to_ascii_lowercase())
+                .unwrap_or_default()
+        };
+        match tag.name.as_str() {
+            "form" => {
+                self.form = true;
+                self.form_outside |= outside("action");
+                self.form_posts |= word("method") == "post" && outside("action");
+            }
+            "button" | "input" if outside("formaction") => {
+                (self.form_outside, self.form_posts) = (true, true);
+                self.password |= word("type") == "password";
+            }
+            "input" => {
+                self.password |=
+                    word("type") == "password" || word("autocomplete").contains("password");
+            }
+            "base" => self.base_outside |= outside("href"),
+            "script" if outside("src") && !tag.attribute("src").is_some_and(script::known_host) => {
+                notes.find(
+                    "html.script_elsewhere",
+                    Severity::Suspicious,
+                    place(tag),
+                    "a script is loaded from another host",
+                );
+            }
+            "script" if tag.attribute("src").is_some() => notes.find(
+                "html.script",
+                Severity::Active,
+                place(tag),
+                "a script is loaded",
+            ),
+            "meta" if word("http-equiv") == "refresh" => refresh(tag, &word("content"), notes),
+            "iframe" | "frame" | "object" | "embed" | "applet" | "portal" | "fencedframe" => {
+                let address = ["src", "data", "code", "codebase"]
+                    .iter()
+                    .find_map(|name| tag.attribute(name))
+                    .unwrap_or("");
+                if script::external(address) && !script::known_host(address) {
+                    notes.find(
+                        "html.frame_elsewhere",
+                        Severity::Suspicious,
+                        place(tag),
+                        "a frame shows a page of another host",
+                    );
+                } else {
+                    notes.find(
+                        "html.frame",
+                        Severity::Active,
+                        place(tag),
+                        "a frame shows another page",
+                    );
+                }
+            }
+            "link" if word("rel").contains("import") => notes.find(
+                "html.import",
+                Severity::Suspicious,
+                place(tag),
+                "another page is imported",
+            ),
+            "link" if outside("href") => {
+                let address = tag.attribute("href").unwrap_or("");
+                let loads = [
+                    "stylesheet",
+                    "preload",
+                    "prefetch",
+                    "prerender",
+                    "dns-prefetch",
+                    "preconnect",
+                    "icon",
+                    "modulepreload",
+                ]
+                .iter()
+                .any(|rel| word("rel").contains(rel));
+                if loads && carries_data(address) {
+                    notes.find(
+                        "html.exfiltration",
+                        Severity::Suspicious,
+                        place(tag),
+                        "an address that is loaded carries data to another host",
+                    );
+                } else if loads {
+                    notes.find(
+                        "html.external",
+                        Severity::Active,
+                        place(tag),
+                        "something is loaded from another host",
+                    );
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn address(
+        tag: &Tag<'_>,
+        key: &str,
+        value: &str,
+        notes: &mut Notes,
+        budget: &mut Budget,
+    ) -> Result<(), Unscannable> {
+        let animates = matches!(key, "values" | "to" | "from");
+        let (scheme, head) = is_script(if animates {
+            value.split(';').next_back().unwrap_or(value)
+        } else {
+            value
+        });
+        match scheme {
+            Scheme::Script { hidden } => script_address(tag, hidden, animates, &head, notes),
+            Scheme::Data => data_address(tag, key, &head, notes, budget)?,
+            Scheme::Other if PICTURES.contains(&tag.name.as_str()) && script::external(&head) => {
+                if carries_data(&head) {
+                    notes.find(
+                        "html.exfiltration",
+                        Severity::Suspicious,
+                        place(tag),
+                        "a picture's address carries data to another host",
+                    );
+                } else {
+                    notes.find(
+                        "html.external",
+                        Severity::Active,
+                        place(tag),
+                        "a picture is loaded from another host",
+                    );
+                }
+            }
+            Scheme::Other => {}
+        }
+        Ok(())
+    }
+
+    /// Tags within a style sheet within a drawing.
+    pub(super) fn suspicious_raw(inner: &str, notes: &mut Notes) {
+        let acts = Tokens::html(inner).any(|token| match token {
+            Token::Open(tag) => {
+                tag.name == "script" || tag.attributes.iter().any(|(key, _)| key.starts_with("on"))
+            }
+            _ => false,
+        });
+        if acts {
+            notes.find(
+                "html.mutation",
+                Severity::Malicious,
+                "",
+                "a script hides where readers differ on what is text",
+            );
+        }
+    }
+
+    /// What the page is, all in all.
+    pub(super) fn judge(&self, notes: &mut Notes) {
+        if self.password && self.form_outside {
+            notes.find(
+                "html.phishing",
+                Severity::Malicious,
+                "",
+                "a password is asked for and sent to another host",
+            );
+        } else if self.password {
+            notes.find(
+                "html.password",
+                Severity::Suspicious,
+                "",
+                "a password is asked for",
+            );
+        } else if self.form_posts {
+            notes.find(
+                "html.form_elsewhere",
+                Severity::Suspicious,
+                "",
+                "a form sends what is typed to another host",
+            );
+        } else if self.form_outside {
+            notes.find(
+                "html.form_elsewhere",
+                Severity::Active,
+                "",
+                "a form asks another host",
+            );
+        }
+        if self.base_outside {
+            let severity = if self.form {
+                Severity::Suspicious
+            } else {
+                Severity::Active
+            };
+            notes.find(
+                "html.base",
+                severity,
+                "",
+                "all addresses of the page are turned to another host",
+            );
+        }
+    }
+}

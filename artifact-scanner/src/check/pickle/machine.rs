@@ -1,0 +1,355 @@
+//! What a pickle does, followed symbol by symbol on a stack and a memo, never carried out.
+
+use super::globals::{Standing, standing};
+use super::opcode::{self, Instruction, Operand};
+use super::values::{Memo, Tuples, Value, Wrapper};
+use crate::{Budget, Limit, Notes, Severity, Unscannable};
+use std::collections::HashMap;
+
+/// Why a stream was not followed to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Halt {
+    /// Not an instruction, or one that a real loader would refuse.
+    Broken,
+    Spent(Unscannable),
+}
+
+impl From<Unscannable> for Halt {
+    fn from(reason: Unscannable) -> Self {
+        Self::Spent(reason)
+    }
+}
+
+/// Values on the stack and in the memo at one time; more is refused.
+const VALUES_MAX: usize = 2_000_000;
+/// Different names in one file; more is refused.
+const NAMES_MAX: usize = 5_000;
+/// Streams within streams (arrays of objects in a joblib file).
+pub(super) const DEPTH_MAX: u32 = 8;
+
+pub(super) struct Name {
+    pub(super) path: String,
+    pub(super) standing: Standing,
+}
+
+/// One stream while it is followed.
+pub(super) struct Machine<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) stack: Vec<Value>,
+    memo: Memo,
+    pub(super) tuples: Tuples,
+    pub(super) names: Vec<Name>,
+    known: HashMap<(String, String), u32>,
+    pub(super) wrapper: Wrapper,
+    pub(super) depth: u32,
+    /// How many instructions were carried out.
+    pub(super) steps: u64,
+    /// Something was imported or called.
+    pub(super) acts: bool,
+    pub(super) called: bool,
+    /// Payloads that are to be looked at as files of their own.
+    pub(super) payloads: Vec<std::ops::Range<usize>>,
+}
+
+impl<'a> Machine<'a> {
+    pub(super) fn new(bytes: &'a [u8], depth: u32) -> Self {
+        Self {
+            bytes,
+            stack: Vec::new(),
+            memo: Memo::default(),
+            tuples: Tuples::default(),
+            names: Vec::new(),
+            known: HashMap::new(),
+            wrapper: Wrapper::default(),
+            depth,
+            steps: 0,
+            acts: false,
+            called: false,
+            payloads: Vec::new(),
+        }
+    }
+
+    /// Follows the stream that begins at `at`; the place behind its end.
+    pub(super) fn run(
+        &mut self,
+        mut at: usize,
+        notes: &mut Notes,
+        budget: &mut Budget,
+    ) -> Result<usize, Halt> {
+        loop {
+            let step = opcode::read(self.bytes, at).ok_or(Halt::Broken)?;
+            budget.charge((step.end - at) as u64)?;
+            if step.code == b'.' {
+                self.pop()?;
+                return Ok(step.end);
+            }
+            self.steps += 1;
+            let raw = self.step(&step, at, notes)?;
+            at = step.end;
+            if raw {
+                at = self.raw_array(at, notes, budget)?;
+            }
+            if self.stack.len() + self.memo.len() > VALUES_MAX || self.names.len() > NAMES_MAX {
+                return Err(Halt::Spent(Unscannable::Limit(Limit::Memory)));
+            }
+        }
+    }
+
+    /// Carries out one instruction; true where raw array data follows it.
+    fn step(&mut self, step: &Instruction, at: usize, notes: &mut Notes) -> Result<bool, Halt> {
+        match step.code {
+            b'(' => self.stack.push(Value::Mark),
+            b'0' => drop(self.stack.pop().ok_or(Halt::Broken)?),
+            b'1' => drop(self.pop_mark()?),
+            b'2' => {
+                let top = *self.stack.last().ok_or(Halt::Broken)?;
+                self.stack.push(top);
+            }
+            b'N' => self.stack.push(Value::None),
+            0x88 | 0x89 | b'F' | b'G' | b'L' | 0x8a | 0x8b | 0x97 | b']' | b'}' | 0x8f => {
+                self.stack.push(Value::Data);
+            }
+            b'K' | b'M' | b'J' => self.stack.push(integer(step)),
+            b'I' => self.stack.push(self.line_integer(step)),
+            b'S' | b'V' | b'U' | b'T' | b'X' | 0x8c | 0x8d => {
+                self.payload(step);
+                self.stack.push(Value::Text(at));
+            }
+            b'C' | b'B' | 0x8e | 0x96 => {
+                self.payload(step);
+                self.stack.push(Value::Data);
+            }
+            b')' | b't' | 0x85..=0x87 => self.tuple(step.code, at, notes)?,
+            b'd' | b'l' | 0x91 => {
+                let items = self.pop_mark()?;
+                self.wrapper.see_items(self.bytes, &items, &self.tuples);
+                self.stack.push(Value::Data);
+            }
+            b'a' | b's' | b'e' | b'u' | 0x90 => self.fill(step.code, at, notes)?,
+            b'p' | b'q' | b'r' | 0x94 | b'g' | b'h' | b'j' => self.remember(step)?,
+            b'c' | 0x93 | 0x82..=0x84 => self.import(step, at, notes)?,
+            b'R' | 0x81 | 0x92 | b'i' | b'o' => self.call_instruction(step, at, notes)?,
+            b'b' => return self.build(at, notes),
+            b'P' | b'Q' => self.persistent(step.code, at, notes)?,
+            _ => {} // PROTO, FRAME, READONLY_BUFFER
+        }
+        Ok(false)
+    }
+
+    pub(super) fn pop(&mut self) -> Result<Value, Halt> {
+        match self.stack.pop() {
+            None | Some(Value::Mark) => Err(Halt::Broken),
+            Some(value) => Ok(value),
+        }
+    }
+
+    pub(super) fn pop_mark(&mut self) -> Result<Vec<Value>, Halt> {
+        let mark = self.stack.iter().rposition(|value| *value == Value::Mark);
+        let items = self.stack.split_off(mark.ok_or(Halt::Broken)? + 1);
+        self.stack.pop();
+        Ok(items)
+    }
+
+    fn line_integer(&self, step: &Instruction) -> Value {
+        let Operand::Line(range) = &step.operand else {
+            return Value::Data;
+        };
+        let digits = std::str::from_utf8(&self.bytes[range.clone()]).unwrap_or("");
+        digits.trim().parse().map_or(Value::Data, Value::Int)
+    }
+
+    /// Keeps payloads that are files again: pickles and archives.
+    fn payload(&mut self, step: &Instruction) {
+        let (Operand::Payload(range) | Operand::Line(range)) = &step.operand else {
+            return;
+        };
+        let head = &self.bytes[range.start..range.end.min(range.start + 4)];
+        let file = matches!(
+            head,
+            [0x80, 0..=5, ..] | [b'P', b'K', 3, 4] | [0x1f, 0x8b, ..]
+        ) || (range.len() > 8
+            && range.len() < 65536
+            && matches!(head[0], b'c' | b'(' | b']' | b'}'));
+        if file && self.payloads.len() < 64 {
+            self.payloads.push(range.clone());
+        }
+    }
+
+    fn tuple(&mut self, code: u8, at: usize, notes: &mut Notes) -> Result<(), Halt> {
+        let items = match code {
+            b')' => Vec::new(),
+            b't' => self.pop_mark()?,
+            _ => {
+                let count = usize::from(code - 0x84);
+                let from = self.stack.len().checked_sub(count).ok_or(Halt::Broken)?;
+                let items = self.stack.split_off(from);
+                if items.contains(&Value::Mark) {
+                    return Err(Halt::Broken);
+                }
+                items
+            }
+        };
+        if items.iter().any(|item| self.is_getattr(*item)) {
+            note(
+                notes,
+                "pickle.getattr",
+                Severity::Suspicious,
+                at,
+                "hands `getattr` on as a value",
+            );
+        }
+        let tuple = self.tuples.add(&items);
+        self.stack.push(tuple);
+        Ok(())
+    }
+
+    fn fill(&mut self, code: u8, at: usize, notes: &mut Notes) -> Result<(), Halt> {
+        let items = match code {
+            b'a' => vec![self.pop()?],
+            b's' => {
+                let value = self.pop()?;
+                vec![self.pop()?, value]
+            }
+            _ => self.pop_mark()?,
+        };
+        self.wrapper.see_items(self.bytes, &items, &self.tuples);
+        match self.stack.last() {
+            None | Some(Value::Mark) => return Err(Halt::Broken),
+            Some(Value::Global(_) | Value::Computed) => note(
+                notes,
+                "pickle.fills",
+                Severity::Suspicious,
+                at,
+                "puts items into something that is no container",
+            ),
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, step: &Instruction) -> Result<(), Halt> {
+        let slot = match &step.operand {
+            Operand::Number(slot) => *slot,
+            Operand::Line(range) => std::str::from_utf8(&self.bytes[range.clone()])
+                .ok()
+                .and_then(|digits| digits.trim().parse().ok())
+                .ok_or(Halt::Broken)?,
+            _ => self.memo.len() as u64,
+        };
+        if matches!(step.code, b'g' | b'h' | b'j') {
+            self.stack.push(self.memo.get(slot).ok_or(Halt::Broken)?);
+        } else {
+            let top = *self.stack.last().ok_or(Halt::Broken)?;
+            self.memo.put(slot, top);
+        }
+        Ok(())
+    }
+
+    fn import(&mut self, step: &Instruction, at: usize, notes: &mut Notes) -> Result<(), Halt> {
+        self.acts = true;
+        let value = match &step.operand {
+            Operand::TwoLines(module, name) => {
+                self.global(module.clone(), name.clone(), at, notes)?
+            }
+            Operand::Number(code) => {
+                note(
+                    notes,
+                    "pickle.extension",
+                    Severity::Suspicious,
+                    at,
+                    &format!("asks for extension {code}, whose meaning only its reader knows"),
+                );
+                Value::Computed
+            }
+            _ => {
+                let (name, module) = (self.pop()?, self.pop()?);
+                if let (Some(module), Some(name)) = (self.read_text(module), self.read_text(name)) {
+                    self.named(module, name, at, notes)
+                } else {
+                    note(
+                        notes,
+                        "pickle.computed_name",
+                        Severity::Suspicious,
+                        at,
+                        "imports a name that is computed while it is loaded",
+                    );
+                    Value::Computed
+                }
+            }
+        };
+        self.stack.push(value);
+        Ok(())
+    }
+
+    pub(super) fn global(
+        &mut self,
+        module: std::ops::Range<usize>,
+        name: std::ops::Range<usize>,
+        at: usize,
+        notes: &mut Notes,
+    ) -> Result<Value, Halt> {
+        let read = |range: std::ops::Range<usize>| {
+            let line = &self.bytes[range];
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            let text = std::str::from_utf8(line).map_err(|_| Halt::Broken)?;
+            let word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+            if text.is_empty() || !text.chars().all(word) {
+                return Err(Halt::Broken);
+            }
+            Ok(text.to_owned())
+        };
+        let (module, name) = (read(module)?, read(name)?);
+        Ok(self.named(module, name, at, notes))
+    }
+
+    pub(super) fn read_text(&self, value: Value) -> Option<String> {
+        let Value::Text(at) = value else { return None };
+        opcode::text(self.bytes, &opcode::read(self.bytes, at)?)
+    }
+
+    fn named(&mut self, module: String, name: String, at: usize, notes: &mut Notes) -> Value {
+        if let Some(&index) = self.known.get(&(module.clone(), name.clone())) {
+            return Value::Global(index);
+        }
+        let standing = standing(&module, &name);
+        let path: String = format!("{module}.{name}").chars().take(120).collect();
+        match standing {
+            Standing::Harmless | Standing::Fetches => {}
+            Standing::Unknown => note(
+                notes,
+                "pickle.unknown_global",
+                Severity::Suspicious,
+                at,
+                &format!("imports `{path}`, which is not among the names that data files need"),
+            ),
+            Standing::Evil => note(
+                notes,
+                "pickle.dangerous_global",
+                Severity::Malicious,
+                at,
+                &format!("imports `{path}`, which can run code or reach files and networks"),
+            ),
+        }
+        let index = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
+        self.names.push(Name { path, standing });
+        self.known.insert((module, name), index);
+        Value::Global(index)
+    }
+}
+
+pub(super) fn note(
+    notes: &mut Notes,
+    rule: &'static str,
+    severity: Severity,
+    at: usize,
+    message: &str,
+) {
+    notes.find(rule, severity, format!("offset {at}"), message);
+}
+
+fn integer(step: &Instruction) -> Value {
+    match step.operand {
+        Operand::Number(number) => Value::Int(number),
+        _ => Value::Data,
+    }
+}

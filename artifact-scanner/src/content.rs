@@ -1,0 +1,339 @@
+//! Which reader reads which type.
+
+use crate::archive::{self, Sink};
+use crate::bytes::count;
+use crate::format::{self, json, xml, yaml};
+use crate::kind::detect;
+use crate::policy::UnknownTypes;
+use crate::{Kind, Notes, Part, Policy, Severity, Unscannable};
+use crate::{check, text};
+
+/// One view, as readers see it.
+pub(crate) struct Subject<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) ending: &'a str,
+    pub(crate) bytes: &'a [u8],
+    pub(crate) text: Option<&'a str>,
+    /// Whether it lies within another file.
+    pub(crate) is_within: bool,
+    /// Whether what it lies in said what it is.
+    pub(crate) is_claimed: bool,
+}
+
+/// Reads the view to its end as what it is.
+pub(crate) fn read(
+    kind: Kind,
+    subject: &Subject<'_>,
+    policy: &Policy,
+    sink: &mut dyn Sink,
+) -> Result<(), Unscannable> {
+    let bytes = subject.bytes;
+    sink.budget().charge(count(bytes.len()) + 1)?;
+    match kind {
+        Kind::Gzip | Kind::Bzip2 | Kind::Xz | Kind::Zstd | Kind::Zlib | Kind::Lz4 => {
+            return archive::stream::read(kind, bytes, subject.name, sink);
+        }
+        Kind::Tar => return archive::tar::read(bytes, sink),
+        Kind::SevenZip => return archive::sevenz::read(bytes, sink),
+        Kind::Zip | Kind::Ooxml => return zip(kind, subject, policy, sink),
+        Kind::Rar => return Err(Unscannable::Unsupported),
+        _ => {}
+    }
+    let mut notes = std::mem::take(sink.notes());
+    let end = match subject.text {
+        Some(text) => as_text(kind, text, subject, policy, &mut notes, sink),
+        None => as_bytes(kind, subject, policy, &mut notes, sink),
+    };
+    *sink.notes() = notes;
+    end
+}
+
+/// What is within is scanned; documents are looked at as a whole, too.
+fn zip(
+    kind: Kind,
+    subject: &Subject<'_>,
+    policy: &Policy,
+    sink: &mut dyn Sink,
+) -> Result<(), Unscannable> {
+    let is_class = |part: &Part| part.bytes.starts_with(b"\xca\xfe\xba\xbe");
+    let mut tee = Tee {
+        sink,
+        kept: Vec::new(),
+        wanted: if kind == Kind::Ooxml {
+            |_| true
+        } else {
+            is_class
+        },
+    };
+    let end = archive::zip::read(subject.bytes, &mut tee);
+    let kept = std::mem::take(&mut tee.kept);
+    if kind == Kind::Ooxml {
+        let members: Vec<_> = kept
+            .iter()
+            .map(|part| check::office::Member {
+                name: part.name.as_deref().unwrap_or_default(),
+                bytes: &part.bytes,
+            })
+            .collect();
+        let mut notes = std::mem::take(sink.notes());
+        let office = check::office::check_ooxml(subject.name, &members, &mut notes, sink.budget());
+        *sink.notes() = notes;
+        office?;
+    } else if !kept.is_empty() {
+        program(policy, subject, "a Java archive", sink.notes());
+    }
+    end
+}
+
+/// Hands members on and keeps those that documents and programs are told by.
+struct Tee<'a> {
+    sink: &'a mut dyn Sink,
+    kept: Vec<Part>,
+    wanted: fn(&Part) -> bool,
+}
+
+impl Sink for Tee<'_> {
+    fn notes(&mut self) -> &mut Notes {
+        self.sink.notes()
+    }
+
+    fn budget(&mut self) -> &mut crate::Budget {
+        self.sink.budget()
+    }
+
+    fn member(&mut self, part: Part) {
+        if (self.wanted)(&part) {
+            self.kept.push(Part {
+                place: part.place.clone(),
+                name: part.name.clone(),
+                kind: part.kind,
+                bytes: part.bytes.clone(),
+            });
+        }
+        self.sink.member(part);
+    }
+}
+
+fn as_text(
+    kind: Kind,
+    text: &str,
+    subject: &Subject<'_>,
+    policy: &Policy,
+    notes: &mut Notes,
+    sink: &mut dyn Sink,
+) -> Result<(), Unscannable> {
+    let budget = sink.budget();
+    match kind {
+        Kind::Csv => check::csv::check(text, notes, budget)?,
+        Kind::Json => {
+            check::pickle::check_keras(text, notes, budget)?;
+            json::check(text, false, budget)?;
+        }
+        Kind::JsonLines => json::check(text, true, budget)?,
+        Kind::Notebook => {
+            json::check(text, false, budget)?;
+            check::notebook::check(text, notes, budget)?;
+        }
+        Kind::Markdown => check::markdown::check(text, notes, budget)?,
+        Kind::Html => check::html::check(text, notes, budget)?,
+        Kind::Svg => {
+            xml::declarations(text, notes);
+            check::svg::check(text, notes, budget)?;
+        }
+        Kind::Xml if subject.is_within => {
+            xml::declarations(text, notes);
+            check::xml::check(text, notes, budget)?;
+        }
+        Kind::Xml => xml::check(text, notes, budget)?,
+        Kind::Yaml => yaml::check(text, notes, budget)?,
+        Kind::Pickle => check::pickle::check(subject.bytes, notes, budget)?,
+        Kind::Pdf => check::pdf::check(subject.bytes, notes, budget)?,
+        Kind::Rtf => rtf(text, notes),
+        Kind::Executable | Kind::Shortcut | Kind::Script => runs(kind, policy, subject, notes),
+        Kind::Text | Kind::Empty => {}
+        // Its first bytes are those of a type that is not text, and all of it is text.
+        _ => return as_bytes(kind, subject, policy, notes, sink),
+    }
+    around(kind, subject, notes);
+    Ok(())
+}
+
+fn as_bytes(
+    kind: Kind,
+    subject: &Subject<'_>,
+    policy: &Policy,
+    notes: &mut Notes,
+    sink: &mut dyn Sink,
+) -> Result<(), Unscannable> {
+    let (bytes, budget) = (subject.bytes, sink.budget());
+    match kind {
+        Kind::Png => format::png::check(bytes, notes, budget),
+        Kind::Gif => format::gif::check(bytes, notes, budget),
+        Kind::Jpeg => format::jpeg::check(bytes, notes, budget),
+        Kind::Webp | Kind::Wav => format::riff::check(bytes, notes, budget),
+        Kind::Mp4 => format::riff::check_mp4(bytes, notes, budget),
+        Kind::Bmp => format::riff::check_bitmap(bytes, notes, budget),
+        Kind::Pdf => check::pdf::check(bytes, notes, budget),
+        Kind::Ole => check::office::check_ole(subject.name, bytes, notes, budget),
+        Kind::Parquet => {
+            check::pickle::check_arrow(bytes, notes, budget)?;
+            format::parquet::check(bytes, notes, budget)
+        }
+        Kind::Arrow => {
+            check::pickle::check_arrow(bytes, notes, budget)?;
+            format::columnar::check_arrow(bytes, budget)
+        }
+        Kind::Orc => format::columnar::check_orc(bytes, budget),
+        Kind::Npy => format::npy::check(bytes, notes, budget),
+        Kind::Sqlite => format::sqlite::check(bytes, notes, budget),
+        Kind::Hdf5 => format::hdf5::check(bytes, notes, budget),
+        Kind::Safetensors => format::safetensors::check(bytes, notes, budget),
+        Kind::Pickle => check::pickle::check(bytes, notes, budget),
+        Kind::Executable | Kind::Shortcut | Kind::Script => {
+            runs(kind, policy, subject, notes);
+            Ok(())
+        }
+        Kind::Unknown => {
+            around(kind, subject, notes);
+            if subject.is_within || policy.unknown_types == UnknownTypes::Accept {
+                return Ok(());
+            }
+            Err(Unscannable::Unsupported)
+        }
+        // Text by its type, and not a text.
+        Kind::Text
+        | Kind::Csv
+        | Kind::Json
+        | Kind::JsonLines
+        | Kind::Notebook
+        | Kind::Markdown
+        | Kind::Html
+        | Kind::Svg
+        | Kind::Xml
+        | Kind::Yaml
+        | Kind::Rtf => {
+            let text = String::from_utf8_lossy(bytes);
+            sink.budget().unpack(count(text.len()))?;
+            if kind != Kind::Html {
+                return Err(Unscannable::Corrupt);
+            }
+            notes.find(
+                "polyglot.page",
+                Severity::Suspicious,
+                "",
+                "a page of HTML with other bytes in it",
+            );
+            around(kind, subject, notes);
+            check::html::check(&text, notes, sink.budget())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Documents and archives that begin behind something else, where their readers still find them.
+fn around(kind: Kind, subject: &Subject<'_>, notes: &mut Notes) {
+    let bytes = subject.bytes;
+    let head = &bytes[..bytes.len().min(1024)];
+    if kind != Kind::Pdf
+        && let Some(at) = memchr::memmem::find(head, b"%PDF-").filter(|at| *at > 0)
+    {
+        notes.find(
+            "polyglot.pdf",
+            Severity::Suspicious,
+            format!("offset {at}"),
+            "readers of PDF open this file as a document",
+        );
+        notes.part(
+            format!("offset {at}"),
+            None,
+            Some(Kind::Pdf),
+            bytes[at..].to_vec(),
+        );
+    }
+    let tail = &bytes[bytes.len().saturating_sub(22 + 0xffff)..];
+    if memchr::memmem::rfind(tail, b"PK\x05\x06").is_some()
+        && let Some(at) = memchr::memmem::find(bytes, b"PK\x03\x04")
+    {
+        notes.find(
+            "polyglot.zip",
+            Severity::Suspicious,
+            format!("offset {at}"),
+            "readers of zip open this file as an archive",
+        );
+        notes.part(
+            format!("offset {at}"),
+            None,
+            Some(Kind::Zip),
+            bytes[at..].to_vec(),
+        );
+    }
+    // Text that a container keeps where nobody looks, and a browser that guesses finds.
+    if subject.is_within && !subject.is_claimed && subject.name.is_empty() && kind == Kind::Html {
+        notes.find(
+            "polyglot.markup",
+            Severity::Suspicious,
+            "",
+            "a page of HTML where none belongs",
+        );
+    }
+}
+
+fn rtf(text: &str, notes: &mut Notes) {
+    let lower = text::head(text, usize::MAX);
+    if lower.contains("\\objdata") || lower.contains("\\objupdate") || lower.contains("\\object") {
+        notes.find(
+            "rtf.object",
+            Severity::Malicious,
+            "",
+            "the document embeds an object that is opened with it",
+        );
+    } else if lower.contains("\\*\\template") || lower.contains("dde") && lower.contains("\\field")
+    {
+        notes.find(
+            "rtf.remote",
+            Severity::Malicious,
+            "",
+            "the document loads from elsewhere when it is opened",
+        );
+    }
+}
+
+/// What a double click or a shell starts.
+fn runs(kind: Kind, policy: &Policy, subject: &Subject<'_>, notes: &mut Notes) {
+    match (kind, subject.ending) {
+        (Kind::Shortcut, _) => notes.find(
+            "type.shortcut",
+            Severity::Malicious,
+            "",
+            "a shortcut that runs what it says when it is opened",
+        ),
+        (_, "hta" | "vbe" | "jse" | "sct") => notes.find(
+            "type.script_host",
+            Severity::Malicious,
+            "",
+            "a script that runs with all rights when it is opened",
+        ),
+        (Kind::Script, _) => notes.find(
+            "type.script",
+            policy.scripts,
+            "",
+            "source that an interpreter runs",
+        ),
+        _ => program(policy, subject, "a program", notes),
+    }
+}
+
+fn program(policy: &Policy, subject: &Subject<'_>, what: &str, notes: &mut Notes) {
+    let disguised = detect::is_disguise(subject.ending);
+    let severity = if disguised {
+        Severity::Malicious
+    } else {
+        policy.programs
+    };
+    notes.find(
+        "type.program",
+        severity,
+        "",
+        format!("{what}, which runs when it is opened"),
+    );
+}

@@ -1,0 +1,105 @@
+//! Whether a GIF is whole, how large it claims to be, and what its comments hold.
+
+use super::{pixels, trailing};
+use crate::bytes::{le16, slice};
+use crate::{Budget, Notes, Unscannable};
+
+/// Walks the blocks.
+pub(crate) fn check(
+    bytes: &[u8],
+    notes: &mut Notes,
+    budget: &mut Budget,
+) -> Result<(), Unscannable> {
+    walk(bytes, notes, budget).map_or_else(Err, |end| {
+        trailing(bytes, end.ok_or(Unscannable::Corrupt)?, notes);
+        Ok(())
+    })
+}
+
+/// Where the file ends; `None` where it does not.
+fn walk(
+    bytes: &[u8],
+    notes: &mut Notes,
+    budget: &mut Budget,
+) -> Result<Option<usize>, Unscannable> {
+    let (Some(width), Some(height), Some(flags)) = (le16(bytes, 6), le16(bytes, 8), bytes.get(10))
+    else {
+        return Ok(None);
+    };
+    pixels(width.into(), height.into(), budget)?;
+    let mut at = 13 + table(*flags);
+    let mut images = 0u64;
+    loop {
+        budget.charge(16)?;
+        match bytes.get(at) {
+            Some(0x3b) => return Ok(Some(at + 1)),
+            Some(0x2c) => {
+                let Some(flags) = bytes.get(at + 9) else {
+                    return Ok(None);
+                };
+                images += 1;
+                pixels(
+                    images.saturating_mul(width.into()),
+                    u64::from(height) / 64,
+                    budget,
+                )?;
+                at += 10 + table(*flags) + 1;
+            }
+            Some(0x21) => at += 2,
+            _ => return Ok(None),
+        }
+        let comment = at.checked_sub(2).and_then(|start| bytes.get(start..at)) == Some(b"\x21\xfe");
+        let mut text = Vec::new();
+        loop {
+            let Some(length) = bytes.get(at).map(|length| usize::from(*length)) else {
+                return Ok(None);
+            };
+            budget.charge(1)?;
+            let Some(block) = slice(bytes, at + 1, length) else {
+                return Ok(None);
+            };
+            if comment {
+                text.extend_from_slice(block);
+            }
+            at += 1 + length;
+            if length == 0 {
+                break;
+            }
+        }
+        if comment {
+            notes.part(format!("comment before offset {at}"), None, None, text);
+        }
+    }
+}
+
+fn table(flags: u8) -> usize {
+    if flags & 0x80 == 0 {
+        0
+    } else {
+        3 << ((flags & 7) + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Limits, Severity};
+
+    const DOT: &[u8] =
+        b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
+
+    fn run(bytes: &[u8]) -> (Notes, Result<(), Unscannable>) {
+        let (mut notes, mut budget) = (Notes::default(), Budget::new(Limits::default()));
+        let end = check(bytes, &mut notes, &mut budget);
+        (notes, end)
+    }
+
+    #[test]
+    fn whole_cut_and_with_a_tail() {
+        let (notes, end) = run(DOT);
+        assert_eq!((end, notes.worst()), (Ok(()), None));
+        assert_eq!(run(&DOT[..DOT.len() - 2]).1, Err(Unscannable::Corrupt));
+        let (notes, _) = run(&[DOT, b"PK\x03\x04"].concat());
+        assert_eq!(notes.worst(), Some(Severity::Suspicious));
+    }
+}

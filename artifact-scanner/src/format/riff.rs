@@ -1,0 +1,170 @@
+//! Whether files of boxes within boxes (WAVE, WebP, MP4) and bitmaps are whole.
+
+use super::{pixels, trailing};
+use crate::bytes::{be32, be64, count, index, le16, le32, slice};
+use crate::{Budget, Notes, Unscannable};
+
+/// Walks the chunks of a WAVE or WebP file.
+pub(crate) fn check(
+    bytes: &[u8],
+    notes: &mut Notes,
+    budget: &mut Budget,
+) -> Result<(), Unscannable> {
+    let size = index(le32(bytes, 4).ok_or(Unscannable::Corrupt)?);
+    let end = size.saturating_add(8);
+    let (form, mut at) = (slice(bytes, 8, 4).ok_or(Unscannable::Corrupt)?, 12);
+    if end > bytes.len() {
+        return Err(Unscannable::Corrupt);
+    }
+    let mut data = false;
+    while at + 8 <= end {
+        let kind = &bytes[at..at + 4];
+        let length = index(le32(bytes, at + 4).ok_or(Unscannable::Corrupt)?);
+        let body = slice(&bytes[..end], at + 8, length).ok_or(Unscannable::Corrupt)?;
+        budget.charge(count(length) + 8)?;
+        match kind {
+            b"data" | b"VP8 " | b"VP8L" | b"ANMF" => data = true,
+            b"XMP " | b"EXIF" | b"LIST" => {
+                notes.part(format!("chunk at offset {at}"), None, None, body.to_vec());
+            }
+            _ => {}
+        }
+        if form == b"WEBP" {
+            canvas(kind, body, budget)?;
+        }
+        at += 8 + length + length % 2;
+    }
+    if !data {
+        return Err(Unscannable::Corrupt);
+    }
+    trailing(
+        bytes,
+        end + size % 2 * usize::from(bytes.len() > end),
+        notes,
+    );
+    Ok(())
+}
+
+fn canvas(kind: &[u8], body: &[u8], budget: &Budget) -> Result<(), Unscannable> {
+    let size = match kind {
+        b"VP8X" => le32(body, 4)
+            .zip(le32(body, 6))
+            .map(|(w, h)| ((w & 0xff_ffff) + 1, (h >> 8) + 1))
+            .zip(body.get(9))
+            .map(|(size, _)| size),
+        b"VP8L" => le32(body, 1).map(|bits| ((bits & 0x3fff) + 1, (bits >> 14 & 0x3fff) + 1)),
+        b"VP8 " => le16(body, 6)
+            .zip(le16(body, 8))
+            .map(|(w, h)| (u32::from(w & 0x3fff), u32::from(h & 0x3fff))),
+        _ => return Ok(()),
+    };
+    let (width, height) = size.ok_or(Unscannable::Corrupt)?;
+    pixels(width.into(), height.into(), budget)
+}
+
+/// Walks the outer boxes of an MP4 file.
+pub(crate) fn check_mp4(
+    bytes: &[u8],
+    notes: &mut Notes,
+    budget: &mut Budget,
+) -> Result<(), Unscannable> {
+    let (mut at, mut film) = (0, false);
+    while at + 8 <= bytes.len() {
+        let kind = &bytes[at + 4..at + 8];
+        if !kind
+            .iter()
+            .all(|byte| byte.is_ascii_graphic() || matches!(byte, b' ' | 0xa9))
+        {
+            break;
+        }
+        budget.charge(64)?;
+        let size = match be32(bytes, at).unwrap_or_default() {
+            0 => bytes.len() - at,
+            1 => index(be64(bytes, at + 8).ok_or(Unscannable::Corrupt)?),
+            size => index(size),
+        };
+        let body = slice(bytes, at, size)
+            .filter(|_| size >= 8)
+            .ok_or(Unscannable::Corrupt)?;
+        match kind {
+            b"moov" | b"moof" => film = true,
+            b"free" | b"skip" | b"uuid" | b"udta" | b"meta"
+                if body[8..].iter().any(|byte| *byte != 0) =>
+            {
+                notes.part(
+                    format!("box at offset {at}"),
+                    None,
+                    None,
+                    body[8..].to_vec(),
+                );
+            }
+            _ => {}
+        }
+        at += size;
+    }
+    if !film {
+        return Err(Unscannable::Corrupt);
+    }
+    trailing(bytes, at, notes);
+    Ok(())
+}
+
+/// Compares a bitmap's header with its length.
+pub(crate) fn check_bitmap(
+    bytes: &[u8],
+    notes: &mut Notes,
+    budget: &Budget,
+) -> Result<(), Unscannable> {
+    let end = index(le32(bytes, 2).ok_or(Unscannable::Corrupt)?);
+    let start = index(le32(bytes, 10).ok_or(Unscannable::Corrupt)?);
+    if end > bytes.len() || start > end {
+        return Err(Unscannable::Corrupt);
+    }
+    let (width, height) = if le32(bytes, 14) == Some(12) {
+        (
+            le16(bytes, 18).map(u32::from),
+            le16(bytes, 20).map(u32::from),
+        )
+    } else {
+        (le32(bytes, 18), le32(bytes, 22))
+    };
+    let (Some(width), Some(height)) = (width, height) else {
+        return Err(Unscannable::Corrupt);
+    };
+    pixels(
+        width.into(),
+        height.cast_signed().unsigned_abs().into(),
+        budget,
+    )?;
+    trailing(bytes, end, notes);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Limits;
+
+    #[test]
+    fn a_wave_is_whole_or_not() {
+        let wave = b"RIFF\x10\0\0\0WAVEdata\x04\0\0\0abcd";
+        let (mut notes, mut budget) = (Notes::default(), Budget::new(Limits::default()));
+        assert_eq!(check(wave, &mut notes, &mut budget), Ok(()));
+        assert_eq!(notes.worst(), None);
+        assert_eq!(
+            check(&wave[..20], &mut notes, &mut budget),
+            Err(Unscannable::Corrupt)
+        );
+    }
+
+    #[test]
+    fn a_film_needs_its_index() {
+        let (mut notes, mut budget) = (Notes::default(), Budget::new(Limits::default()));
+        let film = b"\0\0\0\x0cftypisom\0\0\0\x08moov";
+        assert_eq!(check_mp4(film, &mut notes, &mut budget), Ok(()));
+        assert_eq!(
+            check_mp4(&film[..12], &mut notes, &mut budget),
+            Err(Unscannable::Corrupt)
+        );
+    }
+}

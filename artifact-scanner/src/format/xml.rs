@@ -1,0 +1,154 @@
+//! What the declarations of an XML file make its reader do, and whether it is well formed.
+
+use crate::bytes::index;
+use crate::check;
+use crate::{Budget, Limit, Notes, Severity, Unscannable};
+use quick_xml::Reader;
+use quick_xml::events::Event;
+
+/// Reads to the end; elements must match.
+pub(crate) fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), Unscannable> {
+    check::xml::check(text, notes, budget)?;
+    declarations(text, notes);
+    let nesting = index(budget.limits().nesting);
+    let mut reader = Reader::from_str(text);
+    let (mut depth, mut before) = (0usize, 0);
+    loop {
+        let event = reader.read_event().map_err(|_| Unscannable::Corrupt)?;
+        let position = reader.buffer_position();
+        budget.charge(position.saturating_sub(before) + 1)?;
+        before = position;
+        match event {
+            Event::Start(_) => depth += 1,
+            Event::End(_) => depth = depth.saturating_sub(1),
+            Event::Eof => break,
+            _ => {}
+        }
+        if depth > nesting {
+            return Err(Unscannable::Limit(Limit::Nesting));
+        }
+    }
+    if depth > 0 {
+        Err(Unscannable::Corrupt)
+    } else {
+        Ok(())
+    }
+}
+
+/// Looks at where the DOCTYPE comes from, at style sheets and at inclusions. SVG and parts of
+/// documents pass here, too; entities are the business of [`check::xml`].
+pub(crate) fn declarations(text: &str, notes: &mut Notes) {
+    if let Some(doctype) = doctype(text) {
+        external(doctype, notes);
+    }
+    let lower_has = |needle: &str| text.contains(needle);
+    if lower_has("<xi:include")
+        || lower_has("http://www.w3.org/2001/XInclude") && lower_has(":include")
+    {
+        notes.find(
+            "xml.include",
+            Severity::Suspicious,
+            "",
+            "the file includes another file when it is read",
+        );
+    }
+    if let Some(at) = text.find("<?xml-stylesheet") {
+        let sheet = &text[at..text[at..].find("?>").map_or(text.len(), |end| at + end)];
+        if sheet.contains("xsl")
+            || sheet.contains("javascript:")
+            || sheet.contains("://")
+            || sheet.contains("data:")
+        {
+            notes.find(
+                "xml.stylesheet",
+                Severity::Suspicious,
+                format!("offset {at}"),
+                "a style sheet transforms the file when a browser opens it",
+            );
+        }
+    }
+}
+
+/// From `<!DOCTYPE` to the `>` that ends it, over the brackets of the internal subset.
+fn doctype(text: &str) -> Option<&str> {
+    let bytes = text.as_bytes();
+    let at = memchr::memmem::find_iter(bytes, b"<!").find(|at| {
+        bytes
+            .get(at + 2..at + 9)
+            .is_some_and(|word| word.eq_ignore_ascii_case(b"doctype"))
+    })?;
+    let rest = &text[at..];
+    let (mut subset, mut quote) = (false, None);
+    for (end, c) in rest.char_indices() {
+        match (c, quote) {
+            ('"' | '\'', None) => quote = Some(c),
+            (c, Some(open)) if c == open => quote = None,
+            ('[', None) => subset = true,
+            (']', None) => subset = false,
+            ('>', None) if !subset => return Some(&rest[..=end]),
+            _ => {}
+        }
+    }
+    Some(rest)
+}
+
+fn external(doctype: &str, notes: &mut Notes) {
+    let head = doctype.split('[').next().unwrap_or(doctype);
+    let remote = head.contains("://")
+        && !head.contains("://www.w3.org/")
+        && !head.contains("://java.sun.com/");
+    if (head.contains("SYSTEM") || head.contains("PUBLIC")) && remote || head.contains("file:") {
+        notes.find(
+            "xml.external_dtd",
+            Severity::Suspicious,
+            "DOCTYPE",
+            "the reader fetches a definition from elsewhere",
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Limits;
+
+    #[track_caller]
+    fn check(text: &str, end: Result<(), Unscannable>, worst: Option<Severity>) {
+        let (mut notes, mut budget) = (Notes::default(), Budget::new(Limits::default()));
+        assert_eq!(super::check(text, &mut notes, &mut budget), end);
+        assert_eq!(notes.worst(), worst);
+    }
+
+    #[test]
+    fn declarations_are_judged() {
+        check(
+            "<?xml version='1.0'?><!DOCTYPE r><r a='1'>x</r>",
+            Ok(()),
+            None,
+        );
+        check(
+            "<!DOCTYPE r [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><r>&x;</r>",
+            Ok(()),
+            Some(Severity::Malicious),
+        );
+        check(
+            "<!DOCTYPE r [<!ENTITY % p PUBLIC 'a' 'http://h/e'> %p;]><r/>",
+            Ok(()),
+            Some(Severity::Malicious),
+        );
+        check("<!DOCTYPE r [<!ENTITY a 'b'>]><r>&a;</r>", Ok(()), None);
+        check(
+            "<!DOCTYPE svg PUBLIC '-//W3C//DTD SVG 1.1//EN' 'http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd'><svg/>",
+            Ok(()),
+            None,
+        );
+        check("<r><a></r>", Err(Unscannable::Corrupt), None);
+        check("<r>", Err(Unscannable::Corrupt), None);
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let deep = "<a>".repeat(300) + &"</a>".repeat(300);
+        check(&deep, Err(Unscannable::Limit(Limit::Nesting)), None);
+    }
+}

@@ -1,0 +1,365 @@
+//! Of which type the bytes are, by what they are.
+
+use super::{Kind, claim};
+use crate::bytes::{be32, le32};
+use crate::check::pickle;
+use crate::text;
+use memchr::memmem;
+
+/// The type of the content. The name only decides between readings of text that is none of the
+/// types that act.
+pub(crate) fn detect(bytes: &[u8], decoded: Option<&str>, ending: &str) -> Kind {
+    if bytes.is_empty() {
+        return Kind::Empty;
+    }
+    if let Some(kind) = behind(bytes, ending).or_else(|| magic(bytes)) {
+        if kind == Kind::Zip && memmem::find(bytes, b"[Content_Types].xml").is_some() {
+            return Kind::Ooxml;
+        }
+        return kind;
+    }
+    match decoded {
+        Some(text) => of_text(text, bytes, ending),
+        None if pickle::sniff(bytes) => Kind::Pickle,
+        None => {
+            // A browser that guesses takes it for a page, whatever follows.
+            let head = String::from_utf8_lossy(&bytes[..bytes.len().min(2048)]);
+            match markup(&text::head(&head, 2048)) {
+                Some(Kind::Html | Kind::Svg) => Kind::Html,
+                _ => Kind::Unknown,
+            }
+        }
+    }
+}
+
+/// A zip may begin with anything: what ends as one and is called one is one, and what stands
+/// before it is looked at by itself.
+fn behind(bytes: &[u8], ending: &str) -> Option<Kind> {
+    let is_called = match claim::of(ending) {
+        claim::Claim::Binary(kinds) => kinds.contains(&Kind::Zip) && !kinds.contains(&Kind::Tar),
+        _ => false,
+    };
+    let tail = &bytes[bytes.len().saturating_sub(22 + 0xffff)..];
+    let ends = is_called && memmem::rfind(tail, b"PK\x05\x06").is_some();
+    ends.then_some(Kind::Zip)
+}
+
+fn magic(bytes: &[u8]) -> Option<Kind> {
+    let starts = |magic: &[u8]| bytes.starts_with(magic);
+    let at = |offset: usize, magic: &[u8]| {
+        bytes
+            .get(offset..)
+            .is_some_and(|rest| rest.starts_with(magic))
+    };
+    Some(match bytes {
+        _ if starts(b"\x89PNG\r\n\x1a\n") => Kind::Png,
+        _ if starts(b"\xff\xd8\xff") => Kind::Jpeg,
+        _ if starts(b"GIF87a") || starts(b"GIF89a") => Kind::Gif,
+        _ if starts(b"RIFF") && at(8, b"WEBP") => Kind::Webp,
+        _ if starts(b"RIFF") && at(8, b"WAVE") => Kind::Wav,
+        _ if starts(b"BM") && is_bitmap(bytes) => Kind::Bmp,
+        _ if at(4, b"ftyp") && be32(bytes, 0).is_some_and(|size| size < 1024) => Kind::Mp4,
+        _ if starts(b"%PDF-") => Kind::Pdf,
+        _ if starts(b"PK\x03\x04") || starts(b"PK\x05\x06") || starts(b"PK\x07\x08PK") => Kind::Zip,
+        _ if starts(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1") => Kind::Ole,
+        _ if starts(b"{\\rt") => Kind::Rtf,
+        _ if starts(b"PAR1") || starts(b"PARE") => Kind::Parquet,
+        _ if starts(b"ARROW1") || starts(b"FEA1") => Kind::Arrow,
+        _ if starts(b"ORC") && bytes.len() > 16 && bytes.ends_with_orc() => Kind::Orc,
+        _ if starts(b"\x93NUMPY") => Kind::Npy,
+        _ if starts(b"SQLite format 3\0") => Kind::Sqlite,
+        _ if is_hdf5(bytes) => Kind::Hdf5,
+        _ if starts(b"\x1f\x8b") => Kind::Gzip,
+        _ if starts(b"BZh") && (at(4, b"1AY&SY") || at(4, b"\x17\x72\x45\x38\x50\x90")) => {
+            Kind::Bzip2
+        }
+        _ if starts(b"\xfd7zXZ\0") => Kind::Xz,
+        _ if starts(b"\x28\xb5\x2f\xfd") => Kind::Zstd,
+        _ if le32(bytes, 0).is_some_and(|magic| magic & 0xffff_fff0 == 0x184d_2a50) => Kind::Zstd,
+        _ if starts(b"\x04\x22\x4d\x18") => Kind::Lz4,
+        _ if starts(b"7z\xbc\xaf\x27\x1c") => Kind::SevenZip,
+        _ if starts(b"Rar!\x1a\x07") || starts(b"MSCF") => Kind::Rar,
+        _ if is_program(bytes) => Kind::Executable,
+        _ if starts(b"L\0\0\0\x01\x14\x02\0") => Kind::Shortcut,
+        _ if is_tar(bytes) => Kind::Tar,
+        _ if is_safetensors(bytes) => Kind::Safetensors,
+        _ if is_zlib(bytes) => Kind::Zlib,
+        _ => return None,
+    })
+}
+
+trait Tail {
+    fn ends_with_orc(&self) -> bool;
+}
+
+impl Tail for [u8] {
+    /// The last byte is the length of the postscript, which ends in the same magic as the file.
+    fn ends_with_orc(&self) -> bool {
+        self.len() > 4 && &self[self.len() - 4..self.len() - 1] == b"ORC"
+    }
+}
+
+fn is_bitmap(bytes: &[u8]) -> bool {
+    le32(bytes, 14).is_some_and(|header| matches!(header, 12 | 40 | 52 | 56 | 64 | 108 | 124))
+}
+
+fn is_hdf5(bytes: &[u8]) -> bool {
+    const MAGIC: &[u8] = b"\x89HDF\r\n\x1a\n";
+    [0, 512, 1024, 2048, 4096]
+        .into_iter()
+        .any(|at| bytes.get(at..).is_some_and(|rest| rest.starts_with(MAGIC)))
+}
+
+/// ELF, PE and DOS, Mach-O, WebAssembly, Java, Dalvik, packages of systems.
+fn is_program(bytes: &[u8]) -> bool {
+    const MAGIC: &[&[u8]] = &[
+        b"\x7fELF",
+        b"\0asm",
+        b"\xfe\xed\xfa\xce",
+        b"\xfe\xed\xfa\xcf",
+        b"\xce\xfa\xed\xfe",
+        b"\xcf\xfa\xed\xfe",
+        b"\xca\xfe\xba\xbe",
+        b"dex\n0",
+        b"!<arch>\n",
+        b"\xed\xab\xee\xdb",
+        b"Cr24",
+        b"BC\xc0\xde",
+    ];
+    MAGIC.iter().any(|magic| bytes.starts_with(magic))
+        || (bytes.starts_with(b"MZ") && (bytes.len() < 64 || bytes[2..64].contains(&0)))
+}
+
+/// A header whose checksum is right, whatever its flavour.
+pub(crate) fn is_tar(bytes: &[u8]) -> bool {
+    let Some(header) = bytes.get(..512) else {
+        return false;
+    };
+    let stated = std::str::from_utf8(&header[148..156])
+        .ok()
+        .and_then(|digits| u32::from_str_radix(digits.trim_matches(['\0', ' ']), 8).ok());
+    let sum: u32 = header
+        .iter()
+        .enumerate()
+        .map(|(at, byte)| {
+            if (148..156).contains(&at) {
+                32
+            } else {
+                u32::from(*byte)
+            }
+        })
+        .sum();
+    &header[257..262] == b"ustar" || (stated == Some(sum) && header[0] != 0)
+}
+
+fn is_safetensors(bytes: &[u8]) -> bool {
+    let Some(length) = crate::bytes::le64(bytes, 0) else {
+        return false;
+    };
+    length >= 2
+        && length <= crate::bytes::count(bytes.len()) - 8
+        && bytes.get(8) == Some(&b'{')
+        && bytes
+            .get(9)
+            .is_some_and(|b| matches!(b, b'"' | b' ' | b'}'))
+}
+
+/// The two bytes are a header with its checksum right, and a first block inflates.
+fn is_zlib(bytes: &[u8]) -> bool {
+    let [first, second, ..] = bytes else {
+        return false;
+    };
+    if first & 0x0f != 8 || first >> 4 > 7 || second & 0x20 != 0 {
+        return false;
+    }
+    if (u16::from(*first) << 8 | u16::from(*second)) % 31 != 0 {
+        return false;
+    }
+    let mut start = [0; 64];
+    let mut inflate = flate2::Decompress::new(true);
+    inflate
+        .decompress(
+            &bytes[..bytes.len().min(4096)],
+            &mut start,
+            flate2::FlushDecompress::None,
+        )
+        .is_ok()
+        && inflate.total_out() > 0
+}
+
+fn of_text(text: &str, bytes: &[u8], ending: &str) -> Kind {
+    let head = text::head(text, 2048);
+    if let Some(kind) = runs(&head, ending) {
+        return kind;
+    }
+    if let Some(kind) = markup(&head) {
+        return kind;
+    }
+    match ending {
+        "html" | "htm" | "xhtml" | "mht" | "mhtml" => return Kind::Html,
+        "svg" => return Kind::Svg,
+        _ => {}
+    }
+    if head.starts_with(['{', '['])
+        && let Some(kind) = json(text, ending)
+    {
+        return kind;
+    }
+    match ending {
+        "ipynb" | "json" | "geojson" | "jsonl" | "ndjson" => match json(text, ending) {
+            Some(kind) => kind,
+            None => Kind::Text,
+        },
+        _ if pickle::sniff(bytes) => Kind::Pickle,
+        "csv" | "tsv" | "tab" => Kind::Csv,
+        "md" | "markdown" | "mdx" => Kind::Markdown,
+        "yaml" | "yml" => Kind::Yaml,
+        "xml" => Kind::Xml,
+        "py" | "sh" | "bash" | "r" | "js" | "mjs" | "pl" | "rb" | "jl" => Kind::Script,
+        _ => Kind::Text,
+    }
+}
+
+/// Text that a double click or a host of scripts runs.
+fn runs(head: &str, ending: &str) -> Option<Kind> {
+    let desktop = head.contains("[desktop entry]") && head.contains("exec=");
+    if desktop
+        || head.starts_with("[internetshortcut]")
+        || matches!(ending, "scf" | "url" | "lnk" | "desktop")
+    {
+        return Some(Kind::Shortcut);
+    }
+    if matches!(
+        ending,
+        "hta"
+            | "vbs"
+            | "vbe"
+            | "jse"
+            | "wsf"
+            | "wsh"
+            | "bat"
+            | "cmd"
+            | "ps1"
+            | "psm1"
+            | "reg"
+            | "sct"
+    ) || head.starts_with("windows registry editor")
+    {
+        return Some(Kind::Executable);
+    }
+    head.starts_with("#!").then_some(Kind::Script)
+}
+
+/// What a browser takes for a page, by the tags it looks for, or a drawing or other XML by its root.
+pub(crate) fn markup(head: &str) -> Option<Kind> {
+    const TAGS: &[&str] = &[
+        "<!doctype html",
+        "<html",
+        "<head",
+        "<script",
+        "<iframe",
+        "<h1",
+        "<div",
+        "<font",
+        "<table",
+        "<a",
+        "<style",
+        "<title",
+        "<b",
+        "<body",
+        "<br",
+        "<p",
+        "<img",
+        "<form",
+        "<object",
+        "<embed",
+        "<base",
+        "<meta",
+        "<link",
+        "<input",
+        "<video",
+        "<audio",
+        "<math",
+        "<template",
+    ];
+    if !head.starts_with('<') {
+        return None;
+    }
+    let mut rest = head;
+    loop {
+        rest = rest.trim_start();
+        let skipped = if rest.starts_with("<!--") {
+            rest.find("-->").map(|end| end + 3)
+        } else if rest.starts_with("<?") {
+            rest.find("?>").map(|end| end + 2)
+        } else {
+            break;
+        };
+        match skipped {
+            Some(end) => rest = &rest[end..],
+            // An open comment: a browser that guesses reads on as HTML.
+            None if rest.starts_with("<!--") => return Some(Kind::Html),
+            None => return Some(Kind::Xml),
+        }
+    }
+    let ends_tag = |c: Option<char>| c.is_none_or(|c| c.is_whitespace() || matches!(c, '>' | '/'));
+    if TAGS.iter().any(|tag| {
+        rest.strip_prefix(tag)
+            .is_some_and(|after| ends_tag(after.chars().next()))
+    }) {
+        return Some(Kind::Html);
+    }
+    let root = root(rest)?;
+    match root.rsplit(':').next() {
+        Some("svg") => Some(Kind::Svg),
+        Some("html") => Some(Kind::Html),
+        _ if head.starts_with("<!--") => Some(Kind::Html),
+        _ => Some(Kind::Xml),
+    }
+}
+
+/// The name of the first element, behind a DOCTYPE if there is one.
+fn root(text: &str) -> Option<&str> {
+    let mut rest = text;
+    if rest.starts_with("<!doctype") {
+        let name = rest[9..].trim_start();
+        let name = &name[..name.find(|c: char| c.is_whitespace() || matches!(c, '>' | '['))?];
+        if !name.is_empty() {
+            return Some(name);
+        }
+        rest = &rest[rest.find('>')? + 1..];
+    }
+    let rest = rest.trim_start().strip_prefix('<')?;
+    let end = rest
+        .find(|c: char| c.is_whitespace() || matches!(c, '>' | '/'))
+        .unwrap_or(rest.len());
+    let name = &rest[..end];
+    (!name.is_empty() && name.starts_with(|c: char| c.is_alphabetic() || c == '_')).then_some(name)
+}
+
+/// Whether the text is JSON by its looks; the reader says whether it is to the end.
+fn json(text: &str, ending: &str) -> Option<Kind> {
+    let trimmed = text.trim();
+    if ending == "ipynb"
+        || (trimmed.starts_with('{')
+            && trimmed.contains("\"nbformat\"")
+            && trimmed.contains("\"cells\""))
+    {
+        return Some(Kind::Notebook);
+    }
+    if matches!(ending, "jsonl" | "ndjson") {
+        return Some(Kind::JsonLines);
+    }
+    let claimed = matches!(ending, "json" | "geojson" | "topojson");
+    let shaped = (trimmed.starts_with('{') && trimmed.ends_with('}'))
+        || (trimmed.starts_with('[') && trimmed.ends_with(']'));
+    let quoted = trimmed[1.min(trimmed.len())..]
+        .trim_start()
+        .starts_with(['"', '{', '[', '}', ']', '-', '0', '1']);
+    (claimed || (ending.is_empty() && shaped && quoted)).then_some(Kind::Json)
+}
+
+/// Whether an ending promises something that cannot be run.
+pub(crate) fn is_disguise(ending: &str) -> bool {
+    claim::of(ending) != claim::Claim::Nothing
+}

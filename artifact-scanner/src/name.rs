@@ -1,0 +1,342 @@
+//! What a file's name tries to do: to people, to shells, to headers, to other programs.
+
+use crate::{Notes, Severity};
+
+/// Endings that a double click runs.
+const RUNS: &[&str] = &[
+    "exe",
+    "scr",
+    "com",
+    "pif",
+    "bat",
+    "cmd",
+    "ps1",
+    "vbs",
+    "vbe",
+    "js",
+    "jse",
+    "wsf",
+    "wsh",
+    "hta",
+    "lnk",
+    "msi",
+    "msp",
+    "cpl",
+    "jar",
+    "reg",
+    "scf",
+    "url",
+    "desktop",
+    "app",
+    "apk",
+    "gadget",
+    "application",
+    "inf",
+    "chm",
+    "iso",
+    "img",
+    "vhd",
+    "xll",
+    "appimage",
+    "command",
+    "dmg",
+    "pkg",
+];
+
+/// Endings that a browser draws, scripts and all.
+const DRAWS: &[&str] = &[
+    "html", "htm", "xhtml", "shtml", "svg", "mht", "mhtml", "xht",
+];
+
+/// Endings that people trust.
+const TRUSTED: &[&str] = &[
+    "pdf", "doc", "docx", "xls", "xlsx", "ppt", "pptx", "png", "jpg", "jpeg", "gif", "csv", "txt",
+    "mp3", "mp4", "rtf", "odt", "webp", "bmp", "tsv", "json", "zip",
+];
+
+/// Files that a program obeys only because of what they are called.
+const OBEYED: &[&str] = &[
+    "autorun.inf",
+    ".htaccess",
+    ".htpasswd",
+    "web.config",
+    ".user.ini",
+    "desktop.ini",
+    ".bashrc",
+    ".bash_profile",
+    ".profile",
+    ".zshrc",
+    "authorized_keys",
+    ".netrc",
+    ".npmrc",
+    ".pypirc",
+    "crossdomain.xml",
+    "sitecustomize.py",
+    "usercustomize.py",
+    "__pycache__",
+    ".gitattributes",
+    ".gitmodules",
+    "php.ini",
+    ".envrc",
+    ".vimrc",
+    ".ds_store",
+    "folder.htt",
+    "thumbs.db:encryptable",
+];
+
+/// Judges the last component of a path.
+pub(crate) fn check(path: &str, notes: &mut Notes) {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let mut odd = |rule, severity, message: &str| notes.find(rule, severity, "", message);
+    if name.len() > 200 {
+        odd(
+            "name.long",
+            Severity::Suspicious,
+            "the name is longer than 200 bytes",
+        );
+    }
+    characters(name, &mut odd);
+    let lower = name.trim().to_lowercase();
+    if OBEYED.contains(&lower.as_str()) || is_device(&lower) {
+        odd(
+            "name.obeyed",
+            Severity::Suspicious,
+            "the name alone makes programs act on the file",
+        );
+    }
+    if name.starts_with('-') {
+        odd(
+            "name.option",
+            Severity::Suspicious,
+            "the name begins with a dash and reads as an option",
+        );
+    }
+    if name.starts_with(' ') || name.ends_with([' ', '.']) {
+        odd(
+            "name.edge",
+            Severity::Suspicious,
+            "the name begins or ends with a space or a dot",
+        );
+    }
+    endings(&lower, &mut odd);
+}
+
+type Odd<'a> = dyn FnMut(&'static str, Severity, &str) + 'a;
+
+fn characters(name: &str, odd: &mut Odd<'_>) {
+    if name.chars().any(|c| matches!(c, '\u{202d}' | '\u{202e}')) {
+        odd("name.bidi", Severity::Malicious, "the name is turned round by an override: its true ending is not the one that shows");
+    } else if name.chars().any(|c| matches!(c, '\u{202a}'..='\u{202c}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{061c}')) {
+        odd("name.bidi", Severity::Suspicious, "the name holds marks that change the direction of writing");
+    }
+    if name.chars().any(char::is_control) {
+        odd(
+            "name.control",
+            Severity::Suspicious,
+            "the name holds control characters",
+        );
+    }
+    if invisible(name) {
+        odd(
+            "name.invisible",
+            Severity::Suspicious,
+            "the name holds characters that do not show",
+        );
+    }
+    if name.contains([
+        '"', '<', '>', '\\', '`', '|', '\u{ff0e}', '\u{ff0f}', '\u{2024}', '\u{2044}', '\u{2215}',
+        '\u{29f8}',
+    ]) || name.contains("$(")
+        || name.contains("${")
+        || name.contains("{{")
+        || name.contains("%0")
+        || name.contains("%2")
+    {
+        odd(
+            "name.markup",
+            Severity::Suspicious,
+            "the name holds characters that headers, pages or shells act on",
+        );
+    }
+    if mixed_scripts(name) {
+        odd(
+            "name.scripts",
+            Severity::Suspicious,
+            "one word of the name mixes letters of scripts that look alike",
+        );
+    }
+}
+
+fn invisible(name: &str) -> bool {
+    let chars: Vec<char> = name.chars().collect();
+    chars.iter().enumerate().any(|(at, c)| match c {
+        // A joiner between letters that are joined in writing, or within an emoji, is right.
+        '\u{200c}' | '\u{200d}' => {
+            let before = at.checked_sub(1).and_then(|at| chars.get(at));
+            [before, chars.get(at + 1)]
+                .into_iter()
+                .any(|c| c.is_none_or(char::is_ascii))
+        }
+        '\u{200b}'
+        | '\u{2060}'..='\u{2064}'
+        | '\u{feff}'
+        | '\u{ad}'
+        | '\u{180e}'
+        | '\u{3164}'
+        | '\u{2800}'
+        | '\u{115f}'
+        | '\u{1160}'
+        | '\u{e0000}'..='\u{e007f}'
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{2028}'
+        | '\u{2029}' => true,
+        _ => false,
+    })
+}
+
+#[derive(PartialEq)]
+enum Script {
+    Latin,
+    Greek,
+    Cyrillic,
+    Other,
+}
+
+fn script(c: char) -> Script {
+    match c {
+        'a'..='z' | 'A'..='Z' | '\u{c0}'..='\u{24f}' => Script::Latin,
+        '\u{370}'..='\u{3ff}' if !matches!(c, '\u{3bc}' | '\u{3c0}' | '\u{3c3}') => Script::Greek,
+        '\u{400}'..='\u{52f}' => Script::Cyrillic,
+        _ => Script::Other,
+    }
+}
+
+/// A word of Latin letters and of Cyrillic or Greek ones. Words of science (`Δt`, `α1`) are not:
+/// more than one letter of each script is asked for, or one amid Latin letters.
+fn mixed_scripts(name: &str) -> bool {
+    name.split(|c: char| !c.is_alphabetic()).any(|word| {
+        let scripts: Vec<_> = word.chars().map(script).collect();
+        let latin = scripts.iter().filter(|s| **s == Script::Latin).count();
+        let cyrillic = scripts.iter().filter(|s| **s == Script::Cyrillic).count();
+        let greek = scripts.iter().filter(|s| **s == Script::Greek).count();
+        (latin > 0 && cyrillic > 0) || (latin > 2 && greek > 0 && scripts[0] == Script::Latin)
+    })
+}
+
+fn is_device(lower: &str) -> bool {
+    let stem = lower.split('.').next().unwrap_or(lower);
+    matches!(stem, "con" | "prn" | "aux" | "nul")
+        || (stem.len() == 4
+            && (stem.starts_with("com") || stem.starts_with("lpt"))
+            && stem.ends_with(|c: char| c.is_ascii_digit()))
+}
+
+fn endings(lower: &str, odd: &mut Odd<'_>) {
+    let mut parts = lower.rsplit('.').map(str::trim);
+    let (Some(last), Some(before)) = (parts.next(), parts.next()) else {
+        return;
+    };
+    let runs = RUNS.contains(&last);
+    if runs && lower.contains("     ") {
+        odd(
+            "name.padding",
+            Severity::Malicious,
+            "spaces push the true ending out of sight",
+        );
+    }
+    if !TRUSTED.contains(&before) || parts.next().is_none() {
+        return;
+    }
+    if runs {
+        odd(
+            "name.double",
+            Severity::Malicious,
+            "the name shows the ending of a document and has the ending of a program",
+        );
+    } else if DRAWS.contains(&last) && !matches!(before, "txt" | "csv" | "json" | "tsv" | "zip") {
+        odd(
+            "name.double",
+            Severity::Suspicious,
+            "the name shows the ending of a document and has the ending of a page",
+        );
+    }
+}
+
+/// The ending, in lower case, without the dot; empty where there is none.
+pub(crate) fn ending(path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    match name.rsplit_once('.') {
+        Some((stem, ending)) if !stem.is_empty() => ending.trim().to_lowercase(),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Severity::{Malicious, Suspicious};
+
+    #[track_caller]
+    fn check(name: &str, expected: Option<Severity>) {
+        let mut notes = Notes::default();
+        super::check(name, &mut notes);
+        assert_eq!(notes.worst(), expected, "{name:?}: {:?}", notes.findings());
+    }
+
+    #[test]
+    fn names_of_people_are_fine() {
+        for name in [
+            "résumé.csv",
+            "отчёт.csv",
+            "売上データ.csv",
+            "تقرير.csv",
+            "می‌خواهم.csv",
+            "out/plot 1.png",
+            "a.tar.gz",
+            "2024-01-01T10:00.csv",
+            "Δt.csv",
+            "μg.csv",
+            "👩‍🔬.csv",
+            "model.v1.2.pt",
+            ".gitignore",
+            "chart.png.so",
+            "data.csv.gz",
+            "readme.txt.html",
+            "index.js",
+        ] {
+            check(name, None);
+        }
+    }
+
+    #[test]
+    fn names_that_deceive() {
+        for name in [
+            "report.pdf.exe",
+            "plot.png        .scr",
+            "a\u{202e}gnp.exe",
+            "x.docx.lnk",
+            "a.jpg.hta",
+        ] {
+            check(name, Some(Malicious));
+        }
+        for name in [
+            "report.pdf.html",
+            "-rf",
+            "pay\u{200b}load.csv",
+            "a\nb",
+            "<b>.csv",
+            "a\";b",
+            "nul.csv",
+            ".htaccess",
+            "sub/autorun.inf",
+            "p\u{430}ypal.csv",
+            "a.csv ",
+            "a\u{2066}b.csv",
+            "$(id).csv",
+            "COM1.txt",
+        ] {
+            check(name, Some(Suspicious));
+        }
+        check(&"x".repeat(201), Some(Suspicious));
+    }
+}

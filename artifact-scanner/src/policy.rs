@@ -1,0 +1,42 @@
+//! What an operator holds to be harmless, and what not.
+
+use crate::check::secrets::Own;
+use crate::{Rules, Severity};
+use std::sync::Arc;
+
+/// The choices of a scan that are not facts about the file.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    pub rules: Rules,
+    /// A program for a machine: ELF, PE, Mach-O, WebAssembly, classes, packages.
+    pub programs: Severity,
+    /// Source that an interpreter of a shell or a language runs (`#!`, `.py`, `.js`).
+    pub scripts: Severity,
+    /// Whether a file of a type that nothing here reads may leave all the same.
+    pub unknown_types: UnknownTypes,
+    /// What was given to the job in confidence and must not leave with a file.
+    pub own_secrets: Option<Arc<Own>>,
+}
+
+/// What is said of bytes that no reader knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnknownTypes {
+    /// They are unscannable.
+    Refuse,
+    /// Names, rules and secrets are looked at, and that is enough.
+    Accept,
+}
+
+impl Policy {
+    /// Programs are suspicious, source is not, unknown types are refused.
+    #[must_use]
+    pub fn standard(rules: Rules) -> Self {
+        Self {
+            rules,
+            programs: Severity::Suspicious,
+            scripts: Severity::Info,
+            unknown_types: UnknownTypes::Refuse,
+            own_secrets: None,
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Which YARA rules a scan runs, and what their hits mean.
+//!
+//! A rule's `meta` says what a hit is worth: `severity` (`info`, `active`, `suspicious`,
+//! `malicious`; `suspicious` where it is absent) and `message`, a sentence. A source that does not
+//! compile, or compiles with a warning, is refused as a whole: no rule is lost in silence.
+
+use crate::{Budget, Notes, Severity, Unscannable};
+use boreal::scanner::{ScanParams, Scanner};
+use boreal::{Compiler, MetadataValue};
+use std::fmt;
+use std::time::Duration;
+
+/// The rules that come with this crate.
+const OWN: &[(&str, &str)] = &[
+    ("eicar.yar", include_str!("../rules/eicar.yar")),
+    ("scripts.yar", include_str!("../rules/scripts.yar")),
+    ("polyglots.yar", include_str!("../rules/polyglots.yar")),
+    ("data.yar", include_str!("../rules/data.yar")),
+];
+
+/// A set of rules, ready to run; clones share it.
+#[derive(Clone)]
+pub struct Rules {
+    scanner: Scanner,
+    count: usize,
+}
+
+impl fmt::Debug for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Rules({})", self.count)
+    }
+}
+
+/// Why a set of rules is refused.
+#[derive(Debug, thiserror::Error)]
+#[error("compile the rules of `{name}`: {problem}")]
+pub struct RulesError {
+    name: String,
+    problem: String,
+}
+
+impl Rules {
+    /// Our own rules alone.
+    ///
+    /// # Panics
+    ///
+    /// Never: they are compiled in, and a test compiles them.
+    #[must_use]
+    pub fn own() -> Self {
+        Self::with(std::iter::empty()).expect("our own rules compile")
+    }
+
+    /// Our own rules and those of an operator, as (name, source).
+    ///
+    /// # Errors
+    ///
+    /// A source does not compile without a warning.
+    pub fn with<'a>(
+        sources: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, RulesError> {
+        let mut compiler = Compiler::new();
+        let own = OWN.iter().copied();
+        for (name, source) in own.chain(sources) {
+            let refuse = |problem: String| RulesError {
+                name: name.to_owned(),
+                problem,
+            };
+            let status = compiler
+                .add_rules_str_in_namespace(source, name)
+                .map_err(|error| refuse(error.to_string()))?;
+            if let Some(warning) = status.warnings().next() {
+                return Err(refuse(warning.to_string()));
+            }
+        }
+        let scanner = compiler.finalize();
+        let count = scanner.rules().count();
+        Ok(Self { scanner, count })
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Runs them over one view.
+    pub(crate) fn run(
+        &self,
+        view: &[u8],
+        notes: &mut Notes,
+        budget: &mut Budget,
+    ) -> Result<(), Unscannable> {
+        budget.charge(crate::bytes::count(view.len()) + 1)?;
+        let left = budget.left();
+        if left == Duration::ZERO {
+            return Err(Unscannable::Timeout);
+        }
+        let mut scanner = self.scanner.clone();
+        scanner.set_scan_params(
+            ScanParams::default()
+                .timeout_duration(Some(left))
+                .string_max_nb_matches(16),
+        );
+        let result = scanner.scan_mem(view).map_err(|(error, _)| match error {
+            boreal::scanner::ScanError::Timeout => Unscannable::Timeout,
+            _ => Unscannable::EngineError,
+        })?;
+        for rule in result.rules {
+            let (mut severity, mut message) = (Severity::Suspicious, None);
+            for meta in rule.metadatas {
+                let MetadataValue::Bytes(value) = meta.value else {
+                    continue;
+                };
+                let value = String::from_utf8_lossy(scanner.get_bytes_symbol(value));
+                match scanner.get_string_symbol(meta.name) {
+                    "severity" => severity = self::severity(&value),
+                    "message" => message = Some(value.into_owned()),
+                    _ => {}
+                }
+            }
+            let message = message.unwrap_or_else(|| "a rule matched".to_owned());
+            notes.find(
+                "rules.match",
+                severity,
+                "",
+                format!("{message} (rule `{}`)", rule.name),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// An unknown word counts as the worst.
+fn severity(word: &str) -> Severity {
+    match word {
+        "info" => Severity::Info,
+        "active" => Severity::Active,
+        "suspicious" => Severity::Suspicious,
+        _ => Severity::Malicious,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Limits;
+
+    #[track_caller]
+    fn check(view: &[u8], expected: Option<Severity>) {
+        let (mut notes, mut budget) = (Notes::default(), Budget::new(Limits::default()));
+        Rules::own()
+            .run(view, &mut notes, &mut budget)
+            .expect("runs");
+        assert_eq!(notes.worst(), expected, "{:?}", notes.findings());
+    }
+
+    /// The test string, in two pieces, so that no virus scanner takes this file.
+    fn eicar() -> Vec<u8> {
+        [
+            r"X5O!P%@AP[4\PZX54(P^)7CC)7}$EICAR",
+            "-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*",
+        ]
+        .concat()
+        .into_bytes()
+    }
+
+    #[test]
+    fn the_test_string_counts_where_its_definition_says() {
+        check(&eicar(), Some(Severity::Malicious));
+        check(
+            &[b"a,b\n", eicar().as_slice()].concat(),
+            Some(Severity::Suspicious),
+        );
+        check(b"a,b\n1,2\n", None);
+    }
+
+    #[test]
+    fn a_broken_rule_refuses_the_set() {
+        assert!(Rules::with([("a", "rule a { condition: nothing }")]).is_err());
+        assert!(Rules::with([("a", "rule a {")]).is_err());
+        let own = Rules::own().count();
+        let rule = "rule a { strings: $a = \"needle\" condition: $a }";
+        let rules = Rules::with([("a", rule)]).expect("sound");
+        assert_eq!(rules.count(), own + 1);
+        let (mut notes, mut budget) = (Notes::default(), Budget::new(Limits::default()));
+        rules
+            .run(b"a needle", &mut notes, &mut budget)
+            .expect("runs");
+        assert_eq!(notes.worst(), Some(Severity::Suspicious));
+    }
+
+    #[test]
+    fn no_time_is_no_answer() {
+        let mut budget = Budget::new(Limits {
+            wall: Duration::ZERO,
+            ..Limits::default()
+        });
+        let end = Rules::own().run(b"x", &mut Notes::default(), &mut budget);
+        assert_eq!(end, Err(Unscannable::Timeout));
+    }
+}
