@@ -4,7 +4,10 @@
 //!
 //! - [`run`]: one job, from a file or a command
 //! - [`batch`]: many jobs, one JSON a line
+//! - [`result`]: what became of a job, from the store
+//! - [`scan`]: what is said of files, without a job
 //! - [`doctor`]: what this machine offers
+//! - [`config`]: what the configuration says
 //! - [`exit`], [`stop`]: the codes, and the errors that end a command
 //!
 //! Data goes to stdout, everything else to stderr. There is no colour anywhere but in the log,
@@ -18,21 +21,22 @@ mod config;
 mod doctor;
 mod escape;
 mod exit;
-mod faulted;
 mod inputs;
 mod limits;
 mod live;
 mod logs;
 #[cfg(test)]
-mod profiles_for_tests;
+pub(crate) mod profiles_for_tests;
 mod request;
+mod result;
 mod run;
+mod scan;
 #[cfg(test)]
-mod scratch;
+pub(crate) mod scratch;
 mod signals;
 mod stop;
 mod summary;
-mod unserved;
+mod unkept;
 mod usage;
 
 use clap::{Parser, Subcommand};
@@ -56,6 +60,9 @@ enum Command {
     Run(Box<run::RunArgs>),
     Batch(batch::BatchArgs),
     Doctor(DoctorArgs),
+    Config(config::ConfigArgs),
+    Result(result::ResultArgs),
+    Scan(scan::ScanArgs),
 }
 
 /// Say what this machine offers, what is missing, and how it is mended.
@@ -91,8 +98,11 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
 fn answer(command: Command) -> Result<Exit, Stop> {
     match command {
         Command::Run(args) => run::run(*args),
+        Command::Result(args) => result::run(&args),
+        Command::Scan(args) => scan::run(&args),
         Command::Batch(args) => batch::run(args),
         Command::Doctor(args) => doctor::run(args.json, &config::load(args.config.as_deref())?),
+        Command::Config(args) => config::run(args),
     }
 }
 
@@ -118,14 +128,6 @@ fn runtime() -> Result<tokio::runtime::Runtime, Stop> {
         .enable_all()
         .build()
         .map_err(|error| Stop::unavailable(&error))
-}
-
-/// Who answers for jobs that are refused here, before a worker has a name.
-fn worker_name() -> String {
-    rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned()
 }
 
 #[cfg(test)]

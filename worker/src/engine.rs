@@ -1,6 +1,8 @@
 //! The parts put together for one process: warden, pool and store, without broker or Redis.
 
 mod cpus;
+mod keeping;
+mod objects;
 mod outcome;
 mod serving;
 mod stdin;
@@ -8,17 +10,19 @@ pub mod types;
 
 use crate::execute::Cancel;
 use crate::fault::Fault;
-use crate::pipeline;
+use crate::pipeline::{self, Steps as _};
 use crate::pool::Pool;
 use crate::sandbox::host::{Greeting, Host, HostError};
 use cpus::Cpus;
 use kiln_warden::client::{self, Spawned};
-use kiln_warden::profile::{Profiles, Reuse};
+use kiln_warden::profile::Profiles;
 use serving::Serving;
 use std::process::Child;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-pub use types::{EngineError, EngineOptions, Finished, LocalInput, Submission};
+pub use types::{
+    Delivered, EngineError, EngineOptions, Finished, LocalInput, OnStart, Place, Sizing, Submission,
+};
 
 pub use crate::execute::Live;
 
@@ -42,8 +46,7 @@ impl Engine {
     pub async fn start(options: EngineOptions) -> Result<Self, EngineError> {
         let mut profiles =
             Profiles::load(options.config.as_deref()).map_err(EngineError::Profiles)?;
-        // One caller's own jobs: whatever tenants they name, nobody else's are beside them.
-        profiles.set_default_reuse(Reuse::Any);
+        profiles.set_default_reuse(options.reuse);
         let profiles = Arc::new(profiles);
         let Spawned { socket, child } =
             client::spawn(&options.warden()).map_err(EngineError::Spawn)?;
@@ -53,7 +56,8 @@ impl Engine {
                 return Err(EngineError::Refused { message, remedy });
             }
         };
-        let pool = Pool::open(Arc::clone(&host), Arc::clone(&profiles), options.places());
+        let (sizes, watchers) = (options.sizes(), options.watchers.clone());
+        let pool = Pool::open(Arc::clone(&host), Arc::clone(&profiles), sizes, watchers);
         for (profile, warm) in &options.warm {
             pool.keep(profile, *warm).map_err(EngineError::Pool)?;
         }
@@ -76,19 +80,20 @@ impl Engine {
         &self.profiles
     }
 
-    /// Runs one job to its committed outcome. `cancel` ends it when it resolves.
+    /// Runs one job to its committed outcome. `cancel` ends it when it resolves; `on_start` is
+    /// called just before its program starts.
     pub async fn run(
         &self,
         submission: Submission,
         live: Option<Live>,
         cancel: Cancel,
+        on_start: Option<OnStart>,
     ) -> Result<Finished, Fault> {
-        let mut serving = Serving::new(self, submission, live, cancel)?;
-        let outcome = match serving.expired() {
-            Some(answered) => answered?,
-            None => pipeline::serve(&mut serving).await?,
-        };
-        Ok(Finished { outcome })
+        let mut serving = Serving::new(self, submission, live, cancel, on_start)?;
+        match serving.answered().await? {
+            Some(outcome) => serving.commit(outcome).await,
+            None => pipeline::serve(&mut serving).await,
+        }
     }
 
     /// Whether the warden is gone: no job can run any more.

@@ -2,6 +2,7 @@
 
 use crate::collect::CollectError;
 use crate::execute::ExecuteError;
+use crate::journal::JournalError;
 use crate::pool::LeaseError;
 use crate::store::StoreError;
 
@@ -13,6 +14,10 @@ pub enum Fault {
     /// What admission should have refused.
     #[error("take the job: {0}")]
     Admit(String),
+    #[error("remember that the job runs")]
+    Journal(#[source] JournalError),
+    #[error("fetch the job's inputs")]
+    Fetch(#[source] StoreError),
     #[error("lease a sandbox")]
     Lease(#[source] LeaseError),
     #[error("start the job")]

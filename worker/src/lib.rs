@@ -10,17 +10,26 @@
 //! - [`collect`]: what the job made, taken out by descriptor and copied once
 //! - [`screen`]: the gate between the sandbox and the store
 //! - [`store`]: where outcomes, logs and artifacts are kept
+//! - [`journal`]: which jobs run here, for whoever comes after a crash
+//! - [`telemetry`]: metrics, and whether the worker is alive and ready
+//! - [`config`]: what the configuration says
 //! - [`report`]: the one place where a job's fate is decided and put into words
 //! - [`cli`]: the command line, and what the exit codes say
 
+pub mod checkpoint;
 pub mod cli;
 pub mod collect;
+pub mod config;
 pub mod engine;
 pub mod execute;
 pub mod fault;
+pub mod journal;
 pub mod pipeline;
 pub mod pool;
 pub mod report;
 pub mod sandbox;
 pub mod screen;
 pub mod store;
+pub mod telemetry;
+mod tls;
+mod unserved;

@@ -34,6 +34,8 @@ pub trait Steps {
     type Cleared;
     /// What is in the store.
     type Kept;
+    /// The one visible result.
+    type Visible;
 
     async fn lease(&mut self) -> Result<Self::Leased, Fault>;
     async fn start(&mut self, leased: Self::Leased) -> Result<Self::Running, Fault>;
@@ -50,7 +52,7 @@ pub trait Steps {
     /// Decides what became of the job, in one place, from one record.
     fn report(&mut self, run: Self::Run, kept: Self::Kept) -> Outcome;
     /// Makes the outcome the job's one visible result, and gives what is visible.
-    async fn commit(&mut self, outcome: Outcome) -> Result<Outcome, Fault>;
+    async fn commit(&mut self, outcome: Outcome) -> Result<Self::Visible, Fault>;
 }
 
 /// Serves one job from its lease to its committed outcome.
@@ -58,7 +60,7 @@ pub trait Steps {
 /// # Errors
 ///
 /// The step of ours that failed. The job itself has no part in it and may be run again.
-pub async fn serve<S: Steps>(steps: &mut S) -> Result<Outcome, Fault> {
+pub async fn serve<S: Steps>(steps: &mut S) -> Result<S::Visible, Fault> {
     let leased = steps.lease().await?;
     let running = steps.start(leased).await?;
     let (mut spent, mut run) = steps.wait(running).await?;
@@ -128,6 +130,7 @@ mod tests {
         type Raw = ();
         type Cleared = ();
         type Kept = ();
+        type Visible = Outcome;
 
         async fn lease(&mut self) -> Result<Held, Fault> {
             self.step(Step::Lease, "lease")?;

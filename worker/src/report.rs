@@ -10,8 +10,10 @@
 //! job (a refusal, a fault of ours) is in [`answer`].
 
 pub mod answer;
+pub(crate) mod faulted;
 mod noticed;
 mod signal;
+pub(crate) mod whose;
 mod words;
 
 use kiln_keeper::wire::Cause;

@@ -3,7 +3,8 @@
 use crate::stats::{line, ms};
 use crate::{Failure, STATIC_PROGRAM, rounds};
 use kiln::execute::{self, Task, memfd};
-use kiln::pool::{Order, Pool};
+use kiln::pool::watch::Watchers;
+use kiln::pool::{Order, Pool, Sizes};
 use kiln::sandbox::host::{Greeting, Host};
 use kiln::sandbox::{Leased, Sandbox};
 use kiln_keeper::spec::Program;
@@ -39,7 +40,12 @@ impl Bench {
                 return Err(format!("{message}; {remedy}").into());
             }
         };
-        let pool = Pool::open(Arc::clone(&host), Arc::new(profiles), places);
+        let pool = Pool::open(
+            Arc::clone(&host),
+            Arc::new(profiles),
+            Sizes::Same(places),
+            Watchers::default(),
+        );
         Ok(Self {
             host,
             pool,
@@ -71,6 +77,7 @@ impl Bench {
             inputs: Vec::new(),
             stdin,
             live: None,
+            on_start: Box::new(|| ()),
         })
     }
 

@@ -20,9 +20,10 @@ use super::exit::Exit;
 use super::run::{engine_stop, shut_down};
 use super::signals::Asked;
 use super::stop::Stop;
-use super::{claim, config, doctor, faulted, request};
+use super::{claim, config, doctor, request};
 use crate::engine::{Engine, Submission};
 use crate::execute::Cancel;
+use crate::report::faulted;
 use intake::Intake;
 use kiln_protocol::decode::MESSAGE_BYTES_MAX;
 use kiln_protocol::outcome::Outcome;
@@ -89,12 +90,12 @@ pub(super) fn run(args: BatchArgs) -> Result<Exit, Stop> {
     };
     doctor::preflight()?;
     let _claim = claim::whole(&args.out).map_err(|error| Stop::usage(&error))?;
-    let slots = args.slots.map_or_else(|| config.slots(), usize::from);
+    let slots = args.slots.map_or(config.worker.slots, usize::from);
     let progress = Progress::start(file.is_some(), progress::total(&args.jobs));
     let intake = Intake::new(
         Box::new(config.profiles.clone()),
         known,
-        super::worker_name(),
+        config.worker.name.clone(),
     );
     super::runtime()?.block_on(async {
         let mut asked = Asked::listen().map_err(|error| Stop::unavailable(&error))?;
@@ -104,7 +105,7 @@ pub(super) fn run(args: BatchArgs) -> Result<Exit, Stop> {
             () = asked.next() => return Ok(Exit::Failed),
         };
         let engine = Arc::new(engine);
-        let worker: Arc<str> = config.worker_name().into();
+        let worker: Arc<str> = config.worker.name.as_str().into();
         let batch = Batch {
             job: |submission, cancel| {
                 job(Arc::clone(&engine), Arc::clone(&worker), submission, cancel)
@@ -113,7 +114,7 @@ pub(super) fn run(args: BatchArgs) -> Result<Exit, Stop> {
                 let engine = Arc::downgrade(&engine);
                 Box::new(move || engine.upgrade().is_none_or(|engine| engine.is_gone()))
             },
-            worker: config.worker_name(),
+            worker: config.worker.name.clone(),
             slots,
             out: args.out,
             intake,
@@ -144,7 +145,7 @@ async fn job(
     cancel: Cancel,
 ) -> Outcome {
     let id = submission.job.id.clone();
-    match engine.run(submission, None, cancel).await {
+    match engine.run(submission, None, cancel, None).await {
         Ok(finished) => finished.outcome,
         Err(fault) => {
             // Where the warden died its sandboxes did a moment before its end is seen here.

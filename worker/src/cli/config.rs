@@ -1,158 +1,191 @@
-//! What does the configuration say, before anything starts?
-//!
-//! It is read here and by the warden, by the same rules, so that what is wrong with it is told
-//! before there is a warden.
+//! `kiln config`: is the configuration right, what is in force, and what may stand in one?
 
 use super::exit::Exit;
 use super::stop::Stop;
-use crate::engine::EngineOptions;
+use crate::config::{Amqp, Config, ConfigError, ConfigErrors, LogFormat, schema};
 use crate::fault::chain;
-use kiln_warden::profile::{Configuration, ProfileErrors, Profiles, WorkerSection};
-use std::ffi::OsString;
-use std::os::unix::fs::MetadataExt as _;
+use clap::Subcommand;
+use serde_json::{Value, json};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// A configuration that was understood.
-#[derive(Debug)]
-pub(super) struct Config {
-    /// Absolute: the warden works in another folder than we.
-    pub(super) path: Option<PathBuf>,
-    /// The profiles that jobs may name.
-    pub(super) profiles: Profiles,
-    worker: WorkerSection,
+/// Check, print or describe the configuration.
+#[derive(Debug, clap::Args)]
+pub(super) struct ConfigArgs {
+    #[command(subcommand)]
+    command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    /// Say everything that is wrong with it, or `ok`
+    ///
+    /// The environment counts as it does for every command. The exit code is 78 where anything is
+    /// wrong.
+    Check {
+        #[command(flatten)]
+        shared: Shared,
+        /// Check too what only `kiln worker` needs; so it is in any case where a broker is named
+        #[arg(long)]
+        worker: bool,
+    },
+    /// Print what is in force, defaults and environment included; secrets as ***
+    Print {
+        #[command(flatten)]
+        shared: Shared,
+    },
+    /// Print a JSON Schema (2020-12) of kiln.toml
+    Schema {
+        /// A schema is JSON in any case
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Shared {
+    /// The configuration
+    #[arg(long, value_name = "KILN.TOML")]
+    config: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Reads the configuration; what is wrong with it is a line each.
 pub(super) fn load(path: Option<&Path>) -> Result<Config, Stop> {
-    with_variables(path, std::env::vars_os())
+    let config = read(path).map_err(|errors| wrong(&errors))?;
+    warn(&config);
+    Ok(config)
 }
 
-fn with_variables(
-    path: Option<&Path>,
-    variables: impl Iterator<Item = (OsString, OsString)>,
-) -> Result<Config, Stop> {
-    let path = path.map(absolute).transpose()?;
-    // What is not UTF-8 is shown so and then refused like any other wrong value.
-    let variables = variables.filter_map(|(name, value)| {
-        let name = name.into_string().ok()?;
-        Some((name, value.to_string_lossy().into_owned()))
-    });
-    let read = Configuration::load(path.as_deref(), variables).map_err(|errors| wrong(&errors))?;
-    let Configuration { profiles, worker } = read;
-    if let Some(line) = worker.runtime.as_deref().and_then(untrusted) {
-        return Err(Stop::new(Exit::Config, vec![line]));
-    }
-    Ok(Config {
-        path,
-        profiles,
-        worker,
-    })
+/// The broker's section, for commands that cannot do without.
+pub(super) fn amqp(config: &Config) -> Result<Amqp, Stop> {
+    config.amqp.clone().ok_or_else(no_broker)
 }
 
-impl Config {
-    /// Who answers for jobs here.
-    pub(super) fn worker_name(&self) -> String {
-        let name = self.worker.name.clone();
-        name.unwrap_or_else(super::worker_name)
-    }
+/// Nobody says where the broker is.
+pub(super) fn no_broker() -> Stop {
+    let line = "take `amqp.url`: it is missing; say where the broker is, as `amqp://host`";
+    Stop::new(Exit::Config, vec![line.to_owned()])
+}
 
-    /// Jobs that run at once where nobody else says it: the CPUs.
-    pub(super) fn slots(&self) -> usize {
-        self.worker.slots.map_or_else(
-            || std::thread::available_parallelism().map_or(1, usize::from),
-            usize::from,
-        )
-    }
+/// Reads the configuration of a worker, and starts the logs as it says.
+pub(super) fn load_worker(path: Option<&Path>) -> Result<Config, Stop> {
+    let read = read(path);
+    let format = read
+        .as_ref()
+        .map_or(LogFormat::Text, |config| config.telemetry.log);
+    super::logs::start_as(format, "info");
+    let config = read.map_err(|errors| wrong(&errors))?;
+    warn(&config);
+    Ok(config)
+}
 
-    /// The folder for locks and sockets, where one is named.
-    pub(super) fn runtime(&self) -> Option<&Path> {
-        self.worker.runtime.as_deref()
-    }
+fn read(path: Option<&Path>) -> Result<Config, ConfigErrors> {
+    Config::load(path, std::env::vars_os())
+}
 
-    /// An engine for jobs of this machine.
-    pub(super) fn engine(&self, slots: usize, warm: Vec<(String, usize)>) -> EngineOptions {
-        EngineOptions {
-            config: self.path.clone(),
-            slots,
-            warm,
-            worker: self.worker_name(),
-            runtime: self.worker.runtime.clone(),
-            cgroup_parent: self.worker.cgroup_parent.clone(),
-            uid_base: self.worker.uid_base,
-            ..EngineOptions::default()
+fn warn(config: &Config) {
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
+}
+
+/// How a wrong configuration ends a command.
+pub(super) fn wrong(errors: &ConfigErrors) -> Stop {
+    let lines = errors.iter().map(|error| chain(error)).collect();
+    Stop::new(Exit::Config, lines)
+}
+
+pub(super) fn run(args: ConfigArgs) -> Result<Exit, Stop> {
+    match args.command {
+        ConfigCommand::Check { shared, worker } => check(&shared, worker),
+        ConfigCommand::Print { shared } => {
+            let config = load(shared.config.as_deref())?;
+            let text = if shared.json {
+                lines(&config.to_json())
+            } else {
+                config.to_toml()
+            };
+            print(&text)?;
+            Ok(Exit::Succeeded)
+        }
+        ConfigCommand::Schema { json: _ } => {
+            print(&lines(&schema()))?;
+            Ok(Exit::Succeeded)
         }
     }
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, Stop> {
-    std::path::absolute(path).map_err(|error| {
-        let line = format!("find the configuration `{}`: {error}", path.display());
-        Stop::new(Exit::Config, vec![line])
-    })
+fn check(shared: &Shared, worker: bool) -> Result<Exit, Stop> {
+    let config = read(shared.config.as_deref());
+    let found = config.and_then(|config| {
+        if worker || config.amqp.is_some() {
+            config.check_for_worker()?;
+        }
+        Ok(config)
+    });
+    if !shared.json {
+        warn(&found.map_err(|errors| wrong(&errors))?);
+        print("ok\n")?;
+        return Ok(Exit::Succeeded);
+    }
+    let (exit, answer) = match &found {
+        Ok(config) => (
+            Exit::Succeeded,
+            json!({"ok": true, "errors": [], "warnings": config.warnings}),
+        ),
+        Err(errors) => {
+            let errors: Vec<Value> = errors.iter().map(one).collect();
+            (
+                Exit::Config,
+                json!({"ok": false, "errors": errors, "warnings": []}),
+            )
+        }
+    };
+    print(&format!("{answer}\n"))?;
+    Ok(exit)
 }
 
-/// Why the warden would not take a folder for locks and sockets; one that is not there is made.
-fn untrusted(runtime: &Path) -> Option<String> {
-    let meta = runtime.symlink_metadata().ok()?;
-    let trusted = meta.is_dir() && meta.uid() == 0 && meta.mode() & 0o022 == 0;
-    (!trusted).then(|| {
-        format!(
-            "take `worker.runtime`: `{}` must be a folder of root that nobody else can write to",
-            runtime.display()
-        )
-    })
+/// An error with its key, where it has one.
+fn one(error: &ConfigError) -> Value {
+    match error {
+        ConfigError::Key { key, problem } => json!({"key": key, "problem": problem}),
+        ConfigError::File(_) | ConfigError::Syntax { .. } => {
+            json!({"key": null, "problem": chain(error)})
+        }
+    }
 }
 
-/// How a wrong configuration ends a command.
-pub(super) fn wrong(errors: &ProfileErrors) -> Stop {
-    let lines = errors.iter().map(|error| chain(error)).collect();
-    Stop::new(Exit::Config, lines)
+fn lines(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+fn print(text: &str) -> Result<(), Stop> {
+    io::stdout()
+        .lock()
+        .write_all(text.as_bytes())
+        .map_err(|error| Stop::output(&error))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::Permissions;
-    use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
-    fn a_relative_path_becomes_absolute() {
-        let found = absolute(Path::new("kiln.toml")).expect("there is a working folder");
-        let here = std::env::current_dir().expect("there is a working folder");
-        assert_eq!(found, here.join("kiln.toml"));
+    fn a_wrong_configuration_is_exit_78() {
         assert!(load(Some(Path::new(""))).is_err());
-    }
-
-    #[test]
-    fn a_runtime_folder_that_others_can_write_to_is_refused() {
-        let dir = crate::cli::scratch::Folder::new();
-        let open = dir.path().join("open");
-        std::fs::create_dir(&open).expect("scratch");
-        std::fs::set_permissions(&open, Permissions::from_mode(0o777)).expect("ours");
-        assert!(untrusted(&open).is_some_and(|line| line.contains("open` must be")));
-        assert!(untrusted(&dir.path().join("kiln.toml/x")).is_none());
-        assert!(untrusted(Path::new("/etc/passwd")).is_some());
-        assert!(untrusted(Path::new("/etc")).is_none());
-    }
-
-    #[test]
-    fn the_environment_wins_over_the_file_and_both_reach_the_engine() {
-        let dir = crate::cli::scratch::Folder::new();
-        let path = dir.path().join("kiln.toml");
-        let text = "[worker]\nname = \"w-1\"\nslots = 3\nruntime = \"/run/a\"\n\
-                    cgroup_parent = \"/kiln-a\"\nuid_base = 4194304\n";
-        std::fs::write(&path, text).expect("scratch");
-        let set = [("KILN_WORKER__RUNTIME".into(), "/run/b".into())];
-        let config = with_variables(Some(&path), set.into_iter()).expect("it is right");
-        assert_eq!(config.slots(), 3);
-        assert_eq!(config.runtime(), Some(Path::new("/run/b")));
-        let options = config.engine(1, Vec::new());
-        assert_eq!(options.worker, "w-1");
-        assert_eq!(options.runtime.as_deref(), Some(Path::new("/run/b")));
-        assert_eq!(options.cgroup_parent.as_deref(), Some("/kiln-a"));
-        assert_eq!(options.uid_base, Some(4_194_304));
-        let set = [("KILN_WORKER__SLOTS".into(), "banana".into())];
-        let stop = with_variables(None, set.into_iter()).expect_err("it is wrong");
+        let absent = Some(Path::new("/nonexistent/kiln.toml"));
+        let stop = load(absent).expect_err("it is not there");
         assert_eq!(stop.report(), Exit::Config);
+        let shared = Shared {
+            config: absent.map(Path::to_owned),
+            json: true,
+        };
+        assert_eq!(
+            check(&shared, false).expect("stdout is there"),
+            Exit::Config
+        );
     }
 }

@@ -10,9 +10,9 @@ mod kernel;
 mod machine;
 mod table;
 
-use crate::cli::config::Config;
 use crate::cli::exit::Exit;
 use crate::cli::stop::Stop;
+use crate::config::Config;
 use serde::Serialize;
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -93,7 +93,7 @@ struct Report<'a> {
 
 /// Looks at everything and prints it.
 pub(crate) fn run(json: bool, config: &Config) -> Result<Exit, Stop> {
-    let findings = all(config.runtime());
+    let findings = all(config.worker.runtime.as_deref());
     let ready = findings.iter().all(|f| f.state != State::Missing);
     let text = if json {
         let report = Report {

@@ -7,8 +7,8 @@ use super::code::{self, CodeError};
 use super::inputs::{self, InputError};
 use super::limits::{self, LimitError};
 use super::run::RunArgs;
-use super::unserved;
-use crate::engine::{LocalInput, Submission};
+use crate::engine::{Delivered, LocalInput, Place, Submission};
+use crate::unserved;
 use kiln_protocol::admission::{Admission, IdRule, ProfileSource, TenantRule};
 use kiln_protocol::decode::{Accepted, Rejection, decode};
 use kiln_protocol::id::{JobId, Tenant};
@@ -97,6 +97,11 @@ pub(super) fn read(args: &RunArgs) -> Result<Request, RequestError> {
 }
 
 impl Request {
+    /// The folder that the job's outcome goes to.
+    pub(super) fn out_dir(&self) -> &Path {
+        &self.out_dir
+    }
+
     /// The submission and its limits, by the rules that hold for every job.
     pub(super) fn admit(
         self,
@@ -114,7 +119,7 @@ impl Request {
             warnings,
         } = decode(&self.message, &admission)
             .map_err(|rejection| RequestError::Refused(refusal(&rejection, &self.limits)))?;
-        if let Some(refusal) = unserved::first(&job) {
+        if let Some(refusal) = unserved::first(&job, false) {
             return Err(RequestError::Refused(refusal.message));
         }
         if let Payload::Code(_) = job.payload {
@@ -128,7 +133,8 @@ impl Request {
             warnings,
             inputs: self.inputs,
             stdin: self.stdin,
-            out: self.out_dir,
+            place: Place::Folder(self.out_dir),
+            delivery: Delivered::default(),
         };
         Ok((submission, limits))
     }

@@ -1,13 +1,14 @@
 //! `kiln run`: one job, here and now.
 
 use super::batch::results::exit_of;
-use super::config::Config;
 use super::exit::Exit;
 use super::signals::Asked;
 use super::stop::Stop;
-use super::{cancel, claim, config, doctor, faulted, limits, live, request, summary};
+use super::{cancel, claim, config, doctor, limits, live, request, summary};
+use crate::config::Config;
 use crate::engine::{Engine, EngineError, EngineOptions, Finished, Submission};
 use crate::fault::chain;
+use crate::report::faulted;
 use kiln_protocol::limits::Limits;
 use kiln_protocol::outcome::{Outcome, Status};
 use std::io::{self, Write as _};
@@ -81,12 +82,13 @@ pub(super) struct RunArgs {
 pub(super) fn run(args: RunArgs) -> Result<Exit, Stop> {
     let request = request::read(&args).map_err(|error| Stop::usage(&error))?;
     let config = config::load(args.config.as_deref())?;
+    let out_dir = request.out_dir().to_owned();
     let (submission, limits) = request
         .admit(&config.profiles)
         .map_err(|error| Stop::usage(&error))?;
     doctor::preflight()?;
-    let _claim = claim::job(&submission.out).map_err(|error| Stop::usage(&error))?;
-    super::runtime()?.block_on(serve(args, &config, submission, limits))
+    let _claim = claim::job(&out_dir).map_err(|error| Stop::usage(&error))?;
+    super::runtime()?.block_on(serve(args, &config, submission, limits, &out_dir))
 }
 
 /// How an engine that did not start ends a command.
@@ -107,6 +109,7 @@ async fn serve(
     config: &Config,
     submission: Submission,
     limits: Limits,
+    out_dir: &Path,
 ) -> Result<Exit, Stop> {
     let mut asked = Asked::listen().map_err(|error| Stop::unavailable(&error))?;
     let warm = vec![(submission.job.profile.clone(), 1)];
@@ -118,11 +121,11 @@ async fn serve(
         started = Engine::start(options) => started.map_err(|error| engine_stop(&error))?,
         () = asked.next() => return Ok(Exit::Failed),
     };
-    let (id, out_dir) = (submission.job.id.clone(), submission.out.clone());
+    let id = submission.job.id.clone();
     let (live, passing) = live::start(!args.json, &limits);
     let (canceller, hearer) = cancel::pair();
     let finished = {
-        let running = engine.run(submission, Some(live), hearer.cancel());
+        let running = engine.run(submission, Some(live), hearer.cancel(), None);
         tokio::pin!(running);
         let mut wishes = 0;
         loop {
@@ -141,9 +144,9 @@ async fn serve(
     // Whoever asked twice does not wait for a slow reader either.
     let open_line = finished.is_some() && passing.finish();
     let answer = match finished {
-        Some(Ok(Finished { outcome })) => print(&outcome, &out_dir, args.json, open_line),
+        Some(Ok(Finished { outcome, .. })) => print(&outcome, out_dir, args.json, open_line),
         Some(Err(fault)) => failed(
-            &faulted::outcome(id, &fault, &config.worker_name()),
+            &faulted::outcome(id, &fault, &config.worker.name),
             args.json,
         ),
         None => Ok(Exit::Failed),

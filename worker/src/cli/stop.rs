@@ -33,6 +33,12 @@ impl Stop {
         }
     }
 
+    /// The same, with more to say.
+    pub(crate) fn and(mut self, lines: Vec<String>) -> Self {
+        self.lines.extend(lines);
+        self
+    }
+
     pub(crate) fn new(exit: Exit, lines: Vec<String>) -> Self {
         Self { exit, lines }
     }

@@ -30,6 +30,8 @@ pub use select::Selection;
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// Bytes of listing that are taken in; the collector stops before that.
 const LISTING_MAX: usize = 64 * 1024 * 1024;
+/// Entries that are chosen among at once.
+const FEW: usize = 16;
 
 /// Why nothing could be collected. Ours, never the job's: its own oddities are skipped and listed.
 #[derive(Debug, thiserror::Error)]
@@ -82,11 +84,17 @@ pub async fn collect(sandbox: &Sandbox<Spent>, wants: Wants) -> Result<Collected
     let (entries, truncated) = list(&channel).await?;
     let (selection, limits) = (Arc::clone(&wants.selection), wants.limits);
     let manifest = wants.manifest.clone();
-    // Up to 200,000 entries, and a job's to choose how many: not on a thread that others wait for.
-    let planned =
-        tokio::task::spawn_blocking(move || select::plan(entries, &selection, &manifest, &limits))
+    // Up to 200,000 entries, and a job's to choose how many: not on a thread that others wait for,
+    // but for the few of most jobs, which take less than the way to another thread.
+    let few = entries.len() <= FEW;
+    let plan = move || select::plan(entries, &selection, &manifest, &limits);
+    let planned = if few {
+        plan()
+    } else {
+        tokio::task::spawn_blocking(plan)
             .await
-            .map_err(|panic| CollectError::Plan(io::Error::other(panic)))?;
+            .map_err(|panic| CollectError::Plan(io::Error::other(panic)))?
+    };
     let Plan {
         wanted,
         mut skipped,

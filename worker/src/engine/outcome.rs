@@ -1,5 +1,6 @@
 //! The outcome of a run, put together from what each step left.
 
+use super::types::Delivered;
 use crate::execute::Run;
 use crate::report::answer::now_unix_ms;
 use crate::report::{self, Ending, Evidence};
@@ -25,6 +26,7 @@ pub(super) struct Record<'a> {
     pub(super) timing: TimingUs,
     pub(super) sandbox: Option<SandboxReport>,
     pub(super) worker: &'a str,
+    pub(super) delivery: Delivered,
 }
 
 pub(super) fn outcome(record: Record<'_>) -> Outcome {
@@ -38,6 +40,7 @@ pub(super) fn outcome(record: Record<'_>) -> Outcome {
         timing,
         sandbox,
         worker,
+        delivery,
     } = record;
     let evidence = evidence(&run, &kept);
     let ending = report::ending(&evidence, &limits, &profile.limits);
@@ -83,10 +86,10 @@ pub(super) fn outcome(record: Record<'_>) -> Outcome {
         timing_us: timing,
         sandbox,
         worker: worker.to_owned(),
-        attempt: 1,
-        redelivered: false,
+        attempt: delivery.attempt,
+        redelivered: delivery.redelivered,
         finished_unix_ms: now_unix_ms(),
-        trace_id: None,
+        trace_id: delivery.trace_id,
         duplicate_of: None,
     }
 }

@@ -1,8 +1,12 @@
 //! One job's way through the pipeline, with what each step leaves for the report.
 
 use super::cpus::Taken;
-use super::{Engine, Submission};
+use super::keeping::Keeping;
+use super::objects::{self, Fetched};
+use super::types::OnStart;
+use super::{Engine, Finished, Submission};
 use super::{outcome, stdin};
+use crate::checkpoint::{self, Point};
 use crate::collect::{self, CollectError, Collected, Selection, Wants};
 use crate::execute::program::program;
 use crate::execute::{
@@ -14,11 +18,13 @@ use crate::pool::Order;
 use crate::report::answer::{Unrun, now_unix_ms};
 use crate::sandbox::{Leased, Sandbox, Spent};
 use crate::screen::{Cleared, Outputs, screen};
-use crate::store::folder::{Folder, Kept};
+use crate::store::folder::Kept;
 use kiln_protocol::job::{Content, Isolation, Payload};
 use kiln_protocol::limits::Limits;
 use kiln_protocol::outcome::{Outcome, SandboxReport, TimingUs};
 use kiln_warden::profile::Profile;
+use std::fs::File;
+use std::future::pending;
 use std::sync::Arc;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
@@ -29,9 +35,12 @@ pub(super) struct Serving<'a> {
     submission: Submission,
     limits: Limits,
     selection: Arc<Selection>,
-    folder: Folder,
+    keeping: Keeping,
     live: Option<Live>,
     cancel: Option<Cancel>,
+    on_start: Option<OnStart>,
+    /// For each input of the job its file, where it came from the store.
+    objects: Vec<Option<File>>,
     began: Instant,
     timing: TimingUs,
     sandbox: Option<SandboxReport>,
@@ -49,6 +58,7 @@ impl<'a> Serving<'a> {
         submission: Submission,
         live: Option<Live>,
         cancel: Cancel,
+        on_start: Option<OnStart>,
     ) -> Result<Self, Fault> {
         let began = Instant::now();
         let name = &submission.job.profile;
@@ -62,18 +72,24 @@ impl<'a> Serving<'a> {
             .map_err(|refusals| Fault::Admit(format!("{refusals:?}")))?;
         let selection = Selection::new(submission.job.artifacts.as_deref())
             .map_err(|error| Fault::Admit(error.to_string()))?;
-        let folder = Folder::open(&submission.out).map_err(Fault::Keep)?;
+        let keeping = Keeping::open(&submission.place, &submission.job.id).map_err(Fault::Keep)?;
+        let timing = TimingUs {
+            queue_wait: submission.delivery.queue_wait_us,
+            ..TimingUs::default()
+        };
         Ok(Self {
             engine,
             profile,
             submission,
             limits,
             selection: Arc::new(selection),
-            folder,
+            keeping,
             live,
             cancel: Some(cancel),
+            on_start,
+            objects: Vec::new(),
             began,
-            timing: TimingUs::default(),
+            timing,
             sandbox: None,
             manifest: Manifest::new(),
             condemned: None,
@@ -82,17 +98,41 @@ impl<'a> Serving<'a> {
         })
     }
 
-    /// The answer to a job whose deadline has passed already, committed.
-    pub(super) fn expired(&self) -> Option<Result<Outcome, Fault>> {
+    /// The answer to a job that is not to run: its deadline has passed already, or its inputs
+    /// cannot be had. Where there is none they are here now.
+    pub(super) async fn answered(&mut self) -> Result<Option<Outcome>, Fault> {
+        if let Some(outcome) = self.expired() {
+            return Ok(Some(outcome));
+        }
+        let Submission { job, place, .. } = &self.submission;
+        let cancel = self.cancel.get_or_insert_with(|| Box::pin(pending()));
+        let (bytes_max, worker) = (self.limits.disk_bytes, &*self.engine.worker);
+        match objects::fetch(place, job, bytes_max, cancel, worker).await? {
+            Fetched::All(files) => {
+                self.objects = files;
+                Ok(None)
+            }
+            Fetched::Answered(unrun) => Ok(Some(self.delivered((*unrun).into()))),
+        }
+    }
+
+    fn expired(&self) -> Option<Outcome> {
         let job = &self.submission.job;
         let late = now_unix_ms().checked_sub(job.deadline_unix_ms?)?;
-        let outcome = Unrun::expired(job.id.clone(), late, &self.engine.worker).into();
-        Some(
-            self.folder
-                .commit(&outcome)
-                .map_err(Fault::Commit)
-                .map(|()| outcome),
-        )
+        let unrun = Unrun::expired(job.id.clone(), late, &self.engine.worker);
+        Some(self.delivered(unrun.into()))
+    }
+
+    /// An outcome without a run, with how its job came here.
+    fn delivered(&self, outcome: Outcome) -> Outcome {
+        let delivery = self.submission.delivery.clone();
+        Outcome {
+            attempt: delivery.attempt,
+            redelivered: delivery.redelivered,
+            trace_id: delivery.trace_id,
+            timing_us: self.timing,
+            ..outcome
+        }
     }
 
     /// The stronger of what the job asks for and what its profile says.
@@ -100,6 +140,18 @@ impl<'a> Serving<'a> {
         let asked = self.submission.job.isolation;
         asked.map_or(self.profile.isolation, |asked| {
             asked.max(self.profile.isolation)
+        })
+    }
+
+    /// What is done when everything is ready for the program.
+    fn on_start(&mut self) -> OnStart {
+        let id = self.submission.job.id.clone();
+        let wanted = self.on_start.take();
+        Box::new(move || {
+            checkpoint::reach(Point::Staged, &id);
+            if let Some(wanted) = wanted {
+                wanted();
+            }
         })
     }
 
@@ -116,16 +168,19 @@ impl<'a> Serving<'a> {
                 executable: false,
             });
         }
+        let mut objects = std::mem::take(&mut self.objects).into_iter();
         for file in &self.submission.job.files {
-            let Content::Bytes(bytes) = &file.content else {
-                return Err(Fault::Admit(format!(
-                    "`{}` is an object, and there is no store",
-                    file.path
-                )));
+            let object = objects.next().flatten();
+            let source = match (&file.content, object) {
+                (Content::Bytes(bytes), _) => Source::Bytes(bytes.clone()),
+                (Content::Object { .. }, Some(object)) => Source::File(object),
+                (Content::Object { key, .. }, None) => {
+                    return Err(Fault::Admit(format!("`{key}` was not fetched")));
+                }
             };
             inputs.push(Input {
                 path: file.path.clone(),
-                source: Source::Bytes(bytes.clone()),
+                source,
                 read_only: file.read_only,
                 executable: file.executable,
             });
@@ -148,6 +203,7 @@ impl Steps for Serving<'_> {
     type Raw = Outputs;
     type Cleared = Cleared;
     type Kept = Kept;
+    type Visible = Finished;
 
     async fn lease(&mut self) -> Result<Self::Leased, Fault> {
         let began = Instant::now();
@@ -161,6 +217,7 @@ impl Steps for Serving<'_> {
             self.engine.pool.close();
         }
         self.timing.acquire = Some(micros(began.elapsed()));
+        checkpoint::reach(Point::Acquired, &self.submission.job.id);
         self.sandbox = Some(SandboxReport {
             id: leased.id().to_string(),
             generation: leased.cell().generation,
@@ -194,17 +251,18 @@ impl Steps for Serving<'_> {
             inputs,
             stdin,
             live,
+            on_start: self.on_start(),
         };
-        execute::start(leased, task).await.map_err(Fault::Start)
+        let started = execute::start(leased, task).await.map_err(Fault::Start)?;
+        checkpoint::reach(Point::Started, &self.submission.job.id);
+        Ok(started)
     }
 
     async fn wait(&mut self, running: Self::Running) -> Result<(Self::Spent, Run), Fault> {
-        let cancel = self
-            .cancel
-            .take()
-            .unwrap_or_else(|| Box::pin(std::future::pending()));
+        let cancel = self.cancel.take().unwrap_or_else(|| Box::pin(pending()));
         let (spent, mut run) = running.wait(cancel).await.map_err(Fault::Wait)?;
         self.cpus = None;
+        checkpoint::reach(Point::Exited, &self.submission.job.id);
         self.timing.stage_in = Some(micros(run.stage_in));
         self.timing.run = Some(micros(run.run));
         self.condemned = if self.isolation() == Isolation::Strict {
@@ -222,17 +280,18 @@ impl Steps for Serving<'_> {
             selection: Arc::clone(&self.selection),
             manifest: std::mem::take(&mut self.manifest),
             limits: self.limits,
-            spool: self.folder.path().to_owned(),
+            spool: self.keeping.spool().to_owned(),
         };
         let Collected { files, skipped } = match collect::collect(spent, wants).await {
-            // What the job printed is still to be told.
-            Err(error @ CollectError::Copy { .. }) => {
+            // What the job printed is still to be told. A job of a queue is tried again instead.
+            Err(error @ CollectError::Copy { .. }) if self.keeping.is_folder() => {
                 self.unkept = Some(chain(&error));
                 Collected::default()
             }
             collected => collected.map_err(Fault::Collect)?,
         };
         self.timing.collect = Some(micros(began.elapsed()));
+        checkpoint::reach(Point::Collected, &self.submission.job.id);
         let (stdout, stderr) = (
             std::mem::take(&mut run.stdout),
             std::mem::take(&mut run.stderr),
@@ -258,8 +317,7 @@ impl Steps for Serving<'_> {
 
     async fn keep(&mut self, cleared: Cleared) -> Result<Kept, Fault> {
         let began = Instant::now();
-        // Local files: the page cache takes them; there is no one to yield to for long.
-        let (kept, failed) = self.folder.keep(cleared);
+        let (kept, failed) = self.keeping.keep(cleared).await;
         self.unkept = self.unkept.take().or(failed.map(|error| chain(&error)));
         self.timing.store = Some(micros(began.elapsed()));
         Ok(kept)
@@ -277,6 +335,7 @@ impl Steps for Serving<'_> {
             timing: self.timing,
             sandbox: self.sandbox.take(),
             worker: &self.engine.worker,
+            delivery: self.submission.delivery.clone(),
         });
         match self.unkept.take() {
             Some(why) => outcome::unkept(outcome, &why),
@@ -284,12 +343,10 @@ impl Steps for Serving<'_> {
         }
     }
 
-    async fn commit(&mut self, outcome: Outcome) -> Result<Outcome, Fault> {
-        // Nobody would hear of a job whose outcome is only in a folder that cannot take it.
-        Ok(match self.folder.commit(&outcome) {
-            Ok(()) => outcome,
-            Err(error) => outcome::unkept(outcome, &chain(&error)),
-        })
+    async fn commit(&mut self, outcome: Outcome) -> Result<Finished, Fault> {
+        let finished = self.keeping.commit(outcome).await?;
+        checkpoint::reach(Point::Stored, &self.submission.job.id);
+        Ok(finished)
     }
 }
 

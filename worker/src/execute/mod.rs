@@ -19,6 +19,7 @@ use kiln_keeper::wire::{BYTES, Cause, Ended, FromWorker, ToWorker, from_bytes, t
 use kiln_protocol::limits::Limits;
 use kiln_warden::counters::CounterError;
 use kiln_warden::wire::CellLimits;
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -61,7 +62,6 @@ pub enum ExecuteError {
 }
 
 /// What is to be run.
-#[derive(Debug)]
 pub struct Task {
     pub limits: Limits,
     /// When its answer is of no more use; ends the run where that comes before the wall limit.
@@ -72,6 +72,17 @@ pub struct Task {
     pub inputs: Vec<Input>,
     pub stdin: OwnedFd,
     pub live: Option<Live>,
+    /// Called when everything is ready, just before the program starts.
+    pub on_start: Box<dyn FnOnce() + Send>,
+}
+
+impl fmt::Debug for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task")
+            .field("limits", &self.limits)
+            .field("program", &self.program)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What was seen of a run, by those who saw it.
@@ -180,6 +191,7 @@ pub async fn start(mut sandbox: Sandbox<Leased>, task: Task) -> Result<Started, 
             stdout.as_fd(),
             stderr.as_fd(),
         ];
+        (task.on_start)();
         began = Instant::now();
         sandbox
             .control()

@@ -6,16 +6,20 @@
 
 pub mod phase;
 mod shelf;
+mod sizes;
+pub mod watch;
 
 use crate::sandbox::host::{Host, HostError};
 use crate::sandbox::{Leased, Retirement, Sandbox, Spent, Warm};
 use kiln_protocol::outcome::Start;
 use kiln_warden::profile::{Profile, Profiles, Reuse};
 use shelf::Shelf;
+pub use sizes::Sizes;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, mpsc};
+use watch::Watchers;
 
 /// Why a job got no sandbox.
 #[derive(Debug, thiserror::Error)]
@@ -44,8 +48,8 @@ pub struct Pool {
     profiles: Arc<Profiles>,
     retired: mpsc::UnboundedSender<Retirement>,
     shelves: Mutex<HashMap<Arc<str>, Shelf>>,
-    /// Sandboxes of one profile that live at once.
-    places: usize,
+    sizes: Sizes,
+    watchers: Watchers,
     changed: Notify,
     closed: AtomicBool,
     /// Spent sandboxes of a closed pool.
@@ -53,21 +57,30 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// An empty pool with `places` sandboxes of a profile at most, and its task that tears down
-    /// what is dropped.
-    pub fn open(host: Arc<Host>, profiles: Arc<Profiles>, places: usize) -> Arc<Self> {
+    /// A pool that makes what `sizes` wants ahead of need, and its task that tears down what is
+    /// dropped. `watchers` hear of every move of every sandbox.
+    pub fn open(
+        host: Arc<Host>,
+        profiles: Arc<Profiles>,
+        sizes: Sizes,
+        watchers: Watchers,
+    ) -> Arc<Self> {
         let (retired, retirements) = mpsc::unbounded_channel();
         let pool = Arc::new(Self {
             host,
             profiles,
             retired,
             shelves: Mutex::default(),
-            places,
+            sizes,
+            watchers,
             changed: Notify::new(),
             closed: AtomicBool::new(false),
             parked: Mutex::default(),
         });
         tokio::spawn(tear_down(Arc::clone(&pool), retirements));
+        for name in pool.profiles.names() {
+            pool.refill(&name.into());
+        }
         pool
     }
 
@@ -123,7 +136,7 @@ impl Pool {
         let worn = condemned.or_else(|| self.worn(&spent));
         if let Some(reason) = worn {
             tracing::debug!(sandbox = %spent.id(), reason, "retire");
-            drop(spent);
+            spent.retire(reason);
             return;
         }
         let pool = Arc::clone(self);
@@ -161,7 +174,10 @@ impl Pool {
     /// Works on the shelf of one profile, which is made where there is none.
     fn shelf<T>(&self, profile: &Arc<str>, work: impl FnOnce(&mut Shelf) -> T) -> T {
         let mut shelves = self.shelves();
-        let new = || Shelf::new(self.places);
+        let new = || match self.profiles.get(profile) {
+            Some(known) => self.sizes.of(known).shelf(),
+            None => Shelf::new(1),
+        };
         work(shelves.entry(Arc::clone(profile)).or_insert_with(new))
     }
 
@@ -211,6 +227,7 @@ impl Pool {
             made,
             Arc::clone(profile),
             self.retired.clone(),
+            self.watchers.clone(),
         ))
     }
 
@@ -224,6 +241,10 @@ impl Pool {
                 pool.shelf(&profile, Shelf::arrived);
                 match made {
                     Ok(warm) => pool.put(warm),
+                    Err(error) if pool.closed.load(Ordering::Relaxed) => {
+                        let error = crate::fault::chain(&error);
+                        tracing::debug!(%profile, error, "the warden ended before a sandbox was made");
+                    }
                     Err(error) => {
                         let error = crate::fault::chain(&error);
                         // Whoever needs one is told why when it is made for them.

@@ -54,8 +54,10 @@ impl Shelf {
     /// Where the ceiling is reached and none of those that wait suits: ends the one that has
     /// waited longest. Its place comes free when it is gone.
     pub(super) fn make_room(&mut self) {
-        if self.coming == 0 {
-            drop(self.waiting.pop_front());
+        if self.coming == 0
+            && let Some(longest) = self.waiting.pop_front()
+        {
+            longest.retire("room");
         }
     }
 

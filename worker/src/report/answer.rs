@@ -38,6 +38,35 @@ impl Unrun {
         }
     }
 
+    /// A job that was cancelled before it started.
+    pub fn cancelled(job_id: JobId, worker: &str) -> Self {
+        Self {
+            job_id,
+            status: Status::Cancelled,
+            reason: Reason::Client,
+            message: "cancelled before it started".to_owned(),
+            hint: None,
+            evidence: Map::new(),
+            warnings: Vec::new(),
+            worker: worker.to_owned(),
+        }
+    }
+
+    /// A job that workers died of; `evidence` says when and which.
+    pub fn worker_lost(job_id: JobId, evidence: Value, worker: &str) -> Self {
+        Self {
+            job_id,
+            status: Status::PlatformError,
+            reason: Reason::WorkerLost,
+            message: "the worker died each time it ran this job; it is not started again"
+                .to_owned(),
+            hint: Some("look at what the job does to the machine it runs on".to_owned()),
+            evidence: super::words::object(evidence),
+            warnings: Vec::new(),
+            worker: worker.to_owned(),
+        }
+    }
+
     /// A job whose deadline passed before it started.
     pub fn expired(job_id: JobId, late_ms: u64, worker: &str) -> Self {
         let late = kiln_protocol::units::format_duration_ms(late_ms);
@@ -57,13 +86,15 @@ impl Unrun {
 /// Nothing ran, so nothing was written, used or made.
 impl From<Unrun> for Outcome {
     fn from(unrun: Unrun) -> Self {
+        let ours = unrun.status == Status::PlatformError;
+        let retryable = ours && unrun.reason != Reason::WorkerLost;
         Self {
             schema: OUTCOME_SCHEMA.to_owned(),
             job_id: unrun.job_id,
             status: unrun.status,
             reason: Some(unrun.reason),
             fault: unrun.status.fault(),
-            retryable: unrun.status == Status::PlatformError,
+            retryable,
             message: Some(unrun.message),
             hint: unrun.hint,
             evidence: unrun.evidence,
@@ -110,6 +141,8 @@ mod tests {
         for unrun in [
             Unrun::platform_error(id(), Reason::Sandbox, "no".into(), "w"),
             Unrun::expired(id(), 12, "w"),
+            Unrun::cancelled(id(), "w"),
+            Unrun::worker_lost(id(), serde_json::json!({"starts": 2}), "w"),
         ] {
             let outcome = Outcome::from(unrun);
             assert_eq!(outcome.contradictions(), Vec::<&str>::new());

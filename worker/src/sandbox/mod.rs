@@ -38,6 +38,7 @@ pub mod channel;
 pub mod host;
 
 use crate::pool::phase::Phase;
+use crate::pool::watch::{Moved, Watchers};
 use cell::Cell;
 use channel::Channel;
 use host::{HostError, Line, Reset};
@@ -116,11 +117,35 @@ struct Body {
     /// Jobs that have started in it.
     uses: u32,
     tenant: Option<Arc<str>>,
+    /// The generation of its cell, or of the last it had.
+    generation: u64,
+    /// Why it would retire if it were dropped now, where somebody has said so.
+    reason: Option<&'static str>,
     retired: UnboundedSender<Retirement>,
+    watchers: Watchers,
+}
+
+impl Body {
+    /// Tells whoever watches that the sandbox is in another phase.
+    fn moved(&self, phase: Phase) {
+        if self.watchers.is_empty() {
+            return;
+        }
+        self.watchers.moved(&Moved {
+            id: self.line.id,
+            profile: Arc::clone(&self.profile),
+            phase,
+            generation: self.generation,
+            uses: self.uses,
+            tenant: self.tenant.clone(),
+            reason: (phase == Phase::Retired).then_some(self.reason).flatten(),
+        });
+    }
 }
 
 impl Drop for Body {
     fn drop(&mut self) {
+        self.moved(Phase::Retired);
         let word = Retirement {
             id: self.line.id,
             profile: Arc::clone(&self.profile),
@@ -159,6 +184,11 @@ impl<S: State> Sandbox<S> {
     pub fn control(&self) -> &Channel {
         &self.body.control
     }
+
+    /// Ends it, and says why.
+    pub(crate) fn retire(mut self, reason: &'static str) {
+        self.body.reason = Some(reason);
+    }
 }
 
 impl Sandbox<Warm> {
@@ -167,6 +197,7 @@ impl Sandbox<Warm> {
         made: host::Made,
         profile: Arc<str>,
         retired: UnboundedSender<Retirement>,
+        watchers: Watchers,
     ) -> Self {
         let body = Body {
             line: made.line,
@@ -176,8 +207,12 @@ impl Sandbox<Warm> {
             born: Instant::now(),
             uses: 0,
             tenant: None,
+            generation: made.cell.generation,
+            reason: None,
             retired,
+            watchers,
         };
+        body.moved(Warm::PHASE);
         Self {
             body,
             state: Warm { cell: made.cell },
@@ -190,6 +225,7 @@ impl Sandbox<Warm> {
             state: Warm { cell },
         } = self;
         body.tenant = Some(tenant);
+        body.moved(Leased::PHASE);
         Sandbox {
             body,
             state: Leased { cell },
@@ -220,6 +256,7 @@ impl Sandbox<Leased> {
             state: Leased { cell },
         } = self;
         body.uses += 1;
+        body.moved(Running::PHASE);
         Sandbox {
             body,
             state: Running { cell },
@@ -249,6 +286,9 @@ impl Sandbox<Spent> {
     ///
     /// The sandbox is dirty or could not be proved clean. It has been retired.
     pub(crate) async fn reset(mut self) -> Result<Sandbox<Warm>, ResetError> {
+        // Whatever ends this early ends the sandbox.
+        self.body.reason = Some("reset");
+        self.body.moved(Phase::Resetting);
         let generation = self.state.cell.generation;
         let finish = FromWorker::Finish { generation };
         self.body
@@ -264,11 +304,20 @@ impl Sandbox<Spent> {
             .await
             .map_err(ResetError::Ask)?
         {
-            Reset::Clean(cell) => Ok(Sandbox {
-                body: self.body,
-                state: Warm { cell },
-            }),
-            Reset::Dirty(residue) => Err(ResetError::Dirty(residue)),
+            Reset::Clean(cell) => {
+                let Self { mut body, .. } = self;
+                body.reason = None;
+                body.generation = cell.generation;
+                body.moved(Warm::PHASE);
+                Ok(Sandbox {
+                    body,
+                    state: Warm { cell },
+                })
+            }
+            Reset::Dirty(residue) => {
+                self.body.reason = Some("dirty");
+                Err(ResetError::Dirty(residue))
+            }
         }
     }
 }

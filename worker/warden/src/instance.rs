@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Where instances are kept unless told otherwise.
-pub(crate) const RUNTIME: &str = "/run/kiln";
+pub const RUNTIME: &str = "/run/kiln";
 /// How long another warden may hold the lock on the whole folder.
 const CLAIM_MAX: Duration = Duration::from_secs(20);
 /// How long a living instance may be without its lock file, while it is made or removed.

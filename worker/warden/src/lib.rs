@@ -44,7 +44,9 @@ mod uids;
 mod userns;
 pub mod wire;
 
-pub use start::main;
+pub use instance::RUNTIME;
+pub use start::{CGROUP_PARENT, main};
+pub use uids::{BASE as UID_BASE, BLOCK as UID_BLOCK};
 
 use std::error::Error;
 use std::fmt::Write;
@@ -59,7 +61,11 @@ pub fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        write!(text, ": {cause}").expect("a string takes whatever is written");
+        let why = cause.to_string();
+        // Some errors say what their source says, and then have it say so again.
+        if !text.ends_with(&why) {
+            write!(text, ": {why}").expect("a string takes whatever is written");
+        }
         source = cause.source();
     }
     text

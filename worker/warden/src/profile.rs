@@ -4,23 +4,21 @@
 //! # Layout
 //!
 //! - `file`: reads a configuration that only root can have written
-//! - `keys`: takes values out of a table, and remembers everything that is wrong with it
+//! - [`keys`]: takes values out of a table, and remembers everything that is wrong with it
 //! - `raw`: what `[profiles.<name>]` says, key by key
-//! - `worker`: what `[worker]` and the environment say
 //! - `settle`: what that means, with inheritance and the contract's bounds
 //!
 //! The warden reads the file itself: the worker names a profile, and cannot say what it is.
 
 mod file;
-mod keys;
+pub mod keys;
 mod raw;
 mod settle;
-mod worker;
 
 pub use file::FileError;
 pub use kiln_protocol::job::Isolation;
 pub use kiln_protocol::limits::{LimitName, LimitRange, LimitTable, Limits};
-pub use worker::WorkerSection;
+pub use raw::KEYS;
 
 use kiln_protocol::admission::{ProfileSource, ProfileView};
 use std::collections::{BTreeMap, BTreeSet};
@@ -92,12 +90,9 @@ pub struct Profiles {
     reuse_open: BTreeSet<String>,
 }
 
-/// Everything that a configuration says and that is served.
-#[derive(Clone, Debug)]
-pub struct Configuration {
-    pub profiles: Profiles,
-    pub worker: WorkerSection,
-}
+/// A configuration as it is written, before anything in it is understood.
+#[derive(Clone, Debug, Default)]
+pub struct Document(toml::Table);
 
 /// Everything that is wrong with a configuration.
 #[derive(Debug)]
@@ -131,7 +126,13 @@ impl Profiles {
 
     /// The built-in ones, changed and joined by those of a configuration file.
     pub fn load(config: Option<&Path>) -> Result<Self, ProfileErrors> {
-        Configuration::load(config, std::iter::empty()).map(|all| all.profiles)
+        Self::of(&Document::read(config)?)
+    }
+
+    /// The built-in ones, changed and joined by those of a document.
+    pub fn of(document: &Document) -> Result<Self, ProfileErrors> {
+        let read = raw::read(&document.0);
+        settle::settle(Self::built_in(), read).map_err(ProfileErrors)
     }
 
     pub fn get(&self, name: &str) -> Option<&Profile> {
@@ -157,47 +158,33 @@ impl Profiles {
     }
 }
 
-impl Configuration {
-    /// What a file says, and the environment in its place; all that is wrong with either.
-    pub fn load(
-        path: Option<&Path>,
-        variables: impl Iterator<Item = (String, String)>,
-    ) -> Result<Self, ProfileErrors> {
-        let read = match path {
-            None => Self::parse(Path::new(""), ""),
-            Some(path) => file::read(path)
-                .map_err(|e| vec![ProfileError::File(e)])
-                .and_then(|text| Self::parse(path, &text)),
+impl Document {
+    /// What a file says that root alone can change; nothing where there is none.
+    pub fn read(path: Option<&Path>) -> Result<Self, ProfileErrors> {
+        let Some(path) = path else {
+            return Ok(Self::default());
         };
-        let (read, mut errors) = match read {
-            Ok(read) => (Some(read), Vec::new()),
-            Err(errors) => (None, errors),
-        };
-        let section = read.as_ref().map(|all| all.worker.clone());
-        let (worker, more) = section.unwrap_or_default().with_variables(variables);
-        errors.extend(more);
-        match read {
-            Some(Self { profiles, .. }) if errors.is_empty() => Ok(Self { profiles, worker }),
-            _ => Err(ProfileErrors(errors)),
-        }
+        let text =
+            file::read(path).map_err(|error| ProfileErrors(vec![ProfileError::File(error)]))?;
+        Self::parse(path, &text)
     }
 
-    fn parse(path: &Path, text: &str) -> Result<Self, Vec<ProfileError>> {
-        let document: toml::Table = text.parse().map_err(|e: toml::de::Error| {
-            let before = e
+    /// Its sections.
+    pub fn sections(&self) -> &toml::Table {
+        &self.0
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Self, ProfileErrors> {
+        text.parse().map(Self).map_err(|error: toml::de::Error| {
+            let before = error
                 .span()
                 .map_or("", |span| text.get(..span.start).unwrap_or(""));
-            vec![ProfileError::Syntax {
+            ProfileErrors(vec![ProfileError::Syntax {
                 path: path.to_owned(),
                 line: before.matches('\n').count() + 1,
-                message: e.message().to_owned(),
-            }]
-        })?;
-        let (worker, mut errors) = worker::read(&document);
-        let (raw, more) = raw::read(&document);
-        errors.extend(more);
-        let profiles = settle::settle(Profiles::built_in(), (raw, errors))?;
-        Ok(Self { profiles, worker })
+                message: error.message().to_owned(),
+            }])
+        })
     }
 }
 
@@ -226,7 +213,18 @@ impl Reuse {
     }
 }
 
+impl From<Vec<ProfileError>> for ProfileErrors {
+    fn from(all: Vec<ProfileError>) -> Self {
+        Self(all)
+    }
+}
+
 impl ProfileErrors {
+    /// One by one, to join them with others.
+    pub fn into_vec(self) -> Vec<ProfileError> {
+        self.0
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &ProfileError> {
         self.0.iter()
     }

@@ -36,7 +36,7 @@ pub const EX_UNAVAILABLE: u8 = 69;
 pub const EX_SOFTWARE: u8 = 70;
 
 /// The group below which instances are made, unless told otherwise.
-const CGROUP_PARENT: &str = "/kiln";
+pub const CGROUP_PARENT: &str = "/kiln";
 
 /// What the command line says.
 #[derive(Clone, Debug)]

@@ -13,12 +13,13 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// The first host uid unless told otherwise.
-pub(crate) const BASE: u32 = 1_879_048_192;
+pub const BASE: u32 = 1_879_048_192;
 /// Uids of one sandbox.
 pub(crate) const RANGE: u32 = 65_536;
 /// Sandboxes of one block.
 const BLOCK_SANDBOXES: u32 = 64;
-pub(crate) const BLOCK: u32 = RANGE * BLOCK_SANDBOXES;
+/// Uids of one block; each begins at a multiple of it.
+pub const BLOCK: u32 = RANGE * BLOCK_SANDBOXES;
 /// Where the lock files of the blocks are: one place for all wardens of the machine.
 const LOCKS: &str = "/run/kiln/uids";
 

@@ -4,8 +4,8 @@ use super::lines::{Content, Line};
 use super::results::Known;
 use super::twins::Key;
 use crate::cli::exit::Exit;
-use crate::cli::unserved;
 use crate::report::answer::now_unix_ms;
+use crate::unserved;
 use kiln_protocol::Rejection;
 use kiln_protocol::admission::{Admission, IdRule, ProfileSource, TenantRule};
 use kiln_protocol::decode::{Accepted, MESSAGE_BYTES_MAX, decode};
@@ -63,7 +63,7 @@ impl Intake {
         let bytes = match &line.content {
             Content::Whole(bytes) => bytes,
             Content::TooLong { bytes } => {
-                return self.refuse(line, own_id, &alone(too_long(*bytes)));
+                return self.refuse(line, own_id, &Rejection::from(too_long(*bytes)));
             }
         };
         let admission = Admission {
@@ -84,7 +84,7 @@ impl Intake {
             Ok(accepted) => match self.first_seen(&accepted.job.id, line.number) {
                 Some(first) => {
                     let refusal = twice(&accepted.job.id, first);
-                    self.refuse(line, own_id, &alone(refusal))
+                    self.refuse(line, own_id, &Rejection::from(refusal))
                 }
                 None => self.accept(line, accepted),
             },
@@ -92,8 +92,8 @@ impl Intake {
     }
 
     fn accept(&self, line: &Line, accepted: Accepted) -> Verdict {
-        if let Some(refusal) = unserved::first(&accepted.job) {
-            return self.refuse(line, accepted.job.id, &alone(refusal));
+        if let Some(refusal) = unserved::first(&accepted.job, false) {
+            return self.refuse(line, accepted.job.id, &Rejection::from(refusal));
         }
         match self.known.get(accepted.job.id.as_str()) {
             Some(exit) => Verdict::Known {
@@ -123,16 +123,6 @@ impl Intake {
             .message
             .map(|message| format!("line {}: {message}", line.number));
         Verdict::Refused(Box::new(outcome))
-    }
-}
-
-/// The one thing that is wrong with a line that nobody could decode, or need not.
-fn alone(refusal: Refusal) -> Rejection {
-    Rejection {
-        job_id: None,
-        tenant: None,
-        main: refusal,
-        others: Vec::new(),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::cli::cancel::{self, Hearer};
 use crate::cli::exit::Exit;
 use crate::cli::signals::Asked;
 use crate::cli::stop::Stop;
-use crate::engine::Submission;
+use crate::engine::{Delivered, Place, Submission};
 use crate::execute::Cancel;
 use crate::fault::chain;
 use crate::report::answer::Unrun;
@@ -197,7 +197,8 @@ where
                     }
                 }
                 let submission = Submission {
-                    out: self.out.join(id.as_str()),
+                    place: Place::Folder(self.out.join(id.as_str())),
+                    delivery: Delivered::default(),
                     job: accepted.job,
                     warnings: accepted.warnings,
                     inputs: Vec::new(),

@@ -86,6 +86,11 @@ pub(super) fn swap_accounting(cgroups: &Cgroups) -> bool {
 
 /// Writes a file into the folder, or into the nearest one above it that there is.
 pub(super) fn try_folder(folder: &Path) -> Result<(), String> {
+    tried(folder).map_err(|(nearest, error)| format!("`{}`: {error}", nearest.display()))
+}
+
+/// As [`try_folder`]; else the nearest folder that is there, and what it said.
+pub(super) fn tried(folder: &Path) -> Result<(), (PathBuf, std::io::Error)> {
     let nearest = folder
         .ancestors()
         .find(|path| path.exists())
@@ -93,7 +98,7 @@ pub(super) fn try_folder(folder: &Path) -> Result<(), String> {
     let probe = nearest.join(format!(".kiln-doctor-{}", std::process::id()));
     fs::File::create_new(&probe)
         .and_then(|_| fs::remove_file(&probe))
-        .map_err(|error| format!("`{}`: {error}", nearest.display()))
+        .map_err(|error| (nearest.to_owned(), error))
 }
 
 /// Where a program of the host image is: only what lies below `/usr` is seen inside.

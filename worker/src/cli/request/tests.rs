@@ -42,6 +42,13 @@ fn submitted(dir: &Folder, call: &str) -> Result<Submission, String> {
         .map_err(|error| crate::fault::chain(&error).replace(&place, "D/"))
 }
 
+fn out_dir(submission: &Submission) -> &Path {
+    let Place::Folder(path) = &submission.place else {
+        panic!("`kiln run` has a folder");
+    };
+    path
+}
+
 #[test]
 fn wrong_calls_are_one_clear_line() {
     let dir = files();
@@ -158,11 +165,11 @@ fn a_file_becomes_code_with_its_profile() {
     assert_eq!(job.limits.wall_ms, Some(5_000));
     assert_eq!(job.limits.cpus_milli, Some(500));
     assert_eq!(found.inputs[0].path, "in/d.csv");
-    assert_eq!(found.out, dir.path().join("out"));
+    assert_eq!(out_dir(&found), dir.path().join("out"));
     assert!(found.warnings.is_empty());
     let bash = submitted(&dir, "D/a.sh").expect("a job");
     assert_eq!(bash.job.profile, "bash");
-    assert_eq!(bash.out, Path::new(OUT).join(bash.job.id.as_str()));
+    assert_eq!(out_dir(&bash), Path::new(OUT).join(bash.job.id.as_str()));
     let named = submitted(&dir, "--profile python D/a.rb").expect("a job");
     assert_eq!(named.job.profile, "python");
 }

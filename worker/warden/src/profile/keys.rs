@@ -8,14 +8,15 @@ use toml::{Table, Value};
 
 /// A table with its full key, and the list that its mistakes go to.
 #[derive(Debug)]
-pub(super) struct Keys<'a> {
+pub struct Keys<'a> {
     table: &'a Table,
     key: String,
     errors: &'a RefCell<Vec<ProfileError>>,
 }
 
 impl<'a> Keys<'a> {
-    pub(super) fn new(table: &'a Table, key: &str, errors: &'a RefCell<Vec<ProfileError>>) -> Self {
+    /// The values of `table`, which is called `key`.
+    pub fn new(table: &'a Table, key: &str, errors: &'a RefCell<Vec<ProfileError>>) -> Self {
         Keys {
             table,
             key: key.to_owned(),
@@ -24,7 +25,7 @@ impl<'a> Keys<'a> {
     }
 
     /// Names what is wrong with one of its values.
-    pub(super) fn wrong(&self, name: &str, problem: impl Into<String>) {
+    pub fn wrong(&self, name: &str, problem: impl Into<String>) {
         self.errors.borrow_mut().push(ProfileError::Key {
             key: format!("{}.{name}", self.key),
             problem: problem.into(),
@@ -32,7 +33,7 @@ impl<'a> Keys<'a> {
     }
 
     /// Refuses every name but these.
-    pub(super) fn only(&self, known: &[&str]) {
+    pub fn only(&self, known: &[&str]) {
         for name in self.table.keys() {
             if !known.contains(&name.as_str()) {
                 self.wrong(name, unknown(name, known));
@@ -40,14 +41,20 @@ impl<'a> Keys<'a> {
         }
     }
 
+    /// Whether anything stands there.
+    pub fn has(&self, name: &str) -> bool {
+        self.table.contains_key(name)
+    }
+
     /// All its values.
-    pub(super) fn each(&self) -> impl Iterator<Item = (&'a str, &'a Value)> {
+    pub fn each(&self) -> impl Iterator<Item = (&'a str, &'a Value)> {
         self.table
             .iter()
             .map(|(name, value)| (name.as_str(), value))
     }
 
-    pub(super) fn text(&self, name: &str) -> Option<&'a str> {
+    /// A text.
+    pub fn text(&self, name: &str) -> Option<&'a str> {
         let value = self.table.get(name)?;
         let text = value.as_str();
         if text.is_none() {
@@ -56,7 +63,8 @@ impl<'a> Keys<'a> {
         text
     }
 
-    pub(super) fn texts(&self, name: &str) -> Option<Vec<String>> {
+    /// A list of texts.
+    pub fn texts(&self, name: &str) -> Option<Vec<String>> {
         let value = self.table.get(name)?;
         let texts = value.as_array().and_then(|all| {
             let text = |v: &Value| v.as_str().map(str::to_owned);
@@ -68,7 +76,8 @@ impl<'a> Keys<'a> {
         texts
     }
 
-    pub(super) fn table(&self, name: &str) -> Option<Keys<'a>> {
+    /// A table in this one.
+    pub fn table(&self, name: &str) -> Option<Keys<'a>> {
         let value = self.table.get(name)?;
         let Some(table) = value.as_table() else {
             self.wrong(name, not("a table", value));
@@ -81,8 +90,18 @@ impl<'a> Keys<'a> {
         ))
     }
 
+    /// Yes or no.
+    pub fn flag(&self, name: &str) -> Option<bool> {
+        let value = self.table.get(name)?;
+        let flag = value.as_bool();
+        if flag.is_none() {
+            self.wrong(name, not("true or false", value));
+        }
+        flag
+    }
+
     /// One of some words.
-    pub(super) fn word<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Option<T> {
+    pub fn word<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Option<T> {
         let given = self.text(name)?;
         let found = words.iter().find(|(word, _)| *word == given);
         if found.is_none() {
@@ -93,7 +112,7 @@ impl<'a> Keys<'a> {
     }
 
     /// A figure with its unit, between two bounds.
-    pub(super) fn figure(&self, name: &str, unit: LimitUnit, least: u64, most: u64) -> Option<u64> {
+    pub fn figure(&self, name: &str, unit: LimitUnit, least: u64, most: u64) -> Option<u64> {
         let figure = self.quantity(name, self.table.get(name)?, unit)?;
         if (least..=most).contains(&figure) {
             return Some(figure);
@@ -105,7 +124,7 @@ impl<'a> Keys<'a> {
 
     /// What a value says in a unit. A bare number is read as its text, so that the refusal of a
     /// size without a unit says what would be right.
-    pub(super) fn quantity(&self, name: &str, value: &Value, unit: LimitUnit) -> Option<u64> {
+    pub fn quantity(&self, name: &str, value: &Value, unit: LimitUnit) -> Option<u64> {
         let text = match value {
             Value::String(text) => text.clone(),
             Value::Integer(number) => number.to_string(),
@@ -134,7 +153,7 @@ fn not(wanted: &str, value: &Value) -> String {
 }
 
 /// What is said about a word that is not known: the one that was probably meant, or all of them.
-pub(super) fn unknown(given: &str, known: &[&str]) -> String {
+pub fn unknown(given: &str, known: &[&str]) -> String {
     let shown: String = given
         .chars()
         .take(64)

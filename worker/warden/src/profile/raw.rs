@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use toml::Table;
 
-const KEYS: [&str; 13] = [
+/// The keys of a profile.
+pub const KEYS: [&str; 13] = [
     "base",
     "ceilings",
     "host_extra",

@@ -7,14 +7,15 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 const MIB: u64 = 1 << 20;
 
 fn parse(text: &str) -> Profiles {
-    Configuration::parse(Path::new("kiln.toml"), text)
-        .map_err(|e| ProfileErrors(e).to_string())
+    Document::parse(Path::new("kiln.toml"), text)
+        .and_then(|document| Profiles::of(&document))
+        .map_err(|e| e.to_string())
         .expect("it is a good configuration")
-        .profiles
 }
 
 fn refused(text: &str) -> Vec<String> {
-    Configuration::parse(Path::new("kiln.toml"), text)
+    Document::parse(Path::new("kiln.toml"), text)
+        .and_then(|document| Profiles::of(&document))
         .expect_err("it is a bad configuration")
         .iter()
         .map(ToString::to_string)
@@ -155,7 +156,7 @@ fn all_mistakes_are_named_at_once_with_their_keys() {
         "take `profiles.python.ceilings.memory`: 5 GiB is not between 16 MiB and 4 GiB, the bounds of this limit",
         "take `profiles.python.ceilings.stdout`: 1 KiB is below the default of 1 MiB; set `limits` too",
         "take `profiles.python.isolation`: `strickt` is not known here; did you mean `strict`?",
-        "take `profiles.python.max_age`: 0 ms is not between 1 s and 1440 min",
+        "take `profiles.python.max_age`: 0 ms is not between 1 s and 24 h",
         "take `profiles.python.pool.min`: 3 is above `pool.max`, which is 2",
         "take `profiles.python.pool.mx`: `mx` is not known here; did you mean `max`?",
         "take `profiles.python.network.allow`: \"example.com\" is not `host:port`",

@@ -51,7 +51,9 @@ impl Stage {
                 gone: Box::new(|| false),
                 job: |submission: Submission, cancel: Cancel| {
                     let id = submission.job.id.to_string();
-                    let path = submission.out;
+                    let Place::Folder(path) = submission.place else {
+                        panic!("a batch has folders");
+                    };
                     let (end, ended) = oneshot::channel();
                     stage.started.lock().expect("no panic").push(id.clone());
                     stage.ends.lock().expect("no panic").insert(id.clone(), end);

@@ -6,10 +6,10 @@ use kiln_protocol::job::{Content, Job};
 use kiln_protocol::refusal::Refusal;
 
 /// The first thing that the job asks for and cannot have.
-pub(super) fn first(job: &Job) -> Option<Refusal> {
+pub(crate) fn first(job: &Job, has_store: bool) -> Option<Refusal> {
     network(job)
         .or_else(|| secrets(job))
-        .or_else(|| objects(job))
+        .or_else(|| if has_store { None } else { objects(job) })
 }
 
 fn network(job: &Job) -> Option<Refusal> {
@@ -67,7 +67,7 @@ mod tests {
             class: None,
         };
         let accepted = decode(message.as_bytes(), &admission).expect("a job");
-        first(&accepted.job).map(|refusal| refusal.pointer)
+        first(&accepted.job, false).map(|refusal| refusal.pointer)
     }
 
     #[test]

@@ -1,0 +1,355 @@
+//! What does the configuration say, with everything it leaves out filled in?
+//!
+//! The file is trusted as the warden trusts it, then the environment (`KILN_<SECTION>__<KEY>`)
+//! wins over it. Everything that is wrong is told at once, each with its key.
+//!
+//! # Layout
+//!
+//! - `section`: which sections and keys there are; `sources`: who says each of them
+//! - `worker`, `broker`, `store`, `tenants`: what each section means
+//! - `secret`, `url`: what must not be shown
+//! - `print`, `schema`: the configuration in force, and what may stand in one
+
+mod broker;
+mod print;
+mod schema;
+mod secret;
+mod section;
+mod sources;
+mod store;
+mod tenants;
+#[cfg(test)]
+mod tests;
+mod url;
+mod worker;
+
+pub use kiln_warden::profile::{ProfileError as ConfigError, ProfileErrors as ConfigErrors};
+pub use schema::schema;
+pub use secret::Secret;
+pub(crate) use worker::worker_name;
+
+use crate::engine::EngineOptions;
+use kiln_protocol::id::Tenant;
+use kiln_protocol::job::Class;
+use kiln_protocol::limits::{LimitName, LimitUnit};
+use kiln_warden::profile::{Document, Profiles};
+use sources::Sources;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What a job needs beyond its wall time and the grace before its delivery is answered.
+const ANSWER: Duration = Duration::from_mins(1);
+
+/// A configuration that was understood.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The file; absolute, for the warden works in another folder.
+    pub path: Option<PathBuf>,
+    /// The profiles that jobs may name.
+    pub profiles: Profiles,
+    pub worker: Worker,
+    /// None where no url is said: there is no broker. See [`Config::check_for_worker`].
+    pub amqp: Option<Amqp>,
+    /// None where there is no `[redis]`: nothing is tracked.
+    pub redis: Option<Redis>,
+    pub store: Store,
+    pub telemetry: Telemetry,
+    /// Those with queues of their own.
+    pub tenants: BTreeMap<Tenant, TenantSection>,
+    /// What is right and perhaps not meant.
+    pub warnings: Vec<String>,
+    /// The broker's own limit, also where there is no broker.
+    consumer_timeout: Duration,
+    /// Who says a key; by section and key, without those that nobody says.
+    origins: BTreeMap<String, Origin>,
+    /// Where secrets were read from; by section and key.
+    secret_files: BTreeMap<String, String>,
+}
+
+/// Who says a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    Default,
+    File,
+    Environment,
+}
+
+/// `[worker]`.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    /// In outcomes and in the registry.
+    pub name: String,
+    /// Jobs that run at once.
+    pub slots: usize,
+    /// How long running jobs have at a drain.
+    pub grace: Duration,
+    /// The folder that outlives the process: journal, lock.
+    pub state: PathBuf,
+    /// The folder for locks and sockets; the warden's default where `None`.
+    pub runtime: Option<PathBuf>,
+    /// The control group below which everything is made; the warden's default where `None`.
+    pub cgroup_parent: Option<String>,
+    /// The first host uid for sandboxes; the warden's default where `None`.
+    pub uid_base: Option<u32>,
+}
+
+/// `[amqp]`.
+#[derive(Clone, Debug)]
+pub struct Amqp {
+    /// With its password: never shown.
+    pub url: Secret,
+    pub topology: TopologyMode,
+    /// Whether the tenant in a message of a shared queue is believed.
+    pub trust_tenant: bool,
+    /// The broker's own limit on how long a delivery may stay unanswered.
+    pub consumer_timeout: Duration,
+    /// The classes whose queues are served.
+    pub queues: Vec<Class>,
+    /// What the name of a reply queue must begin with.
+    pub reply_prefixes: Vec<String>,
+}
+
+/// Who makes exchanges and queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TopologyMode {
+    /// An operator; what differs stops the worker.
+    Passive,
+    /// The worker, where they are not there.
+    Create,
+}
+
+/// `[redis]`.
+#[derive(Clone, Debug)]
+pub struct Redis {
+    pub url: Secret,
+}
+
+/// `[store]`.
+#[derive(Clone, Debug)]
+pub enum Store {
+    Files(PathBuf),
+    S3(S3),
+}
+
+/// Where an S3 store is and who we are there.
+#[derive(Clone, Debug)]
+pub struct S3 {
+    pub bucket: String,
+    /// Below it everything lies; empty for the bucket itself.
+    pub prefix: String,
+    /// Another than Amazon's.
+    pub endpoint: Option<String>,
+    pub region: String,
+    /// From `*_file`; the environment's usual variables where `None`.
+    pub access_key_id: Option<Secret>,
+    pub secret_access_key: Option<Secret>,
+}
+
+/// `[telemetry]`.
+#[derive(Clone, Debug)]
+pub struct Telemetry {
+    /// `None` where it is switched off.
+    pub listen: Option<SocketAddr>,
+    pub log: LogFormat,
+}
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+/// `[tenants.<name>]`.
+#[derive(Clone, Debug)]
+pub struct TenantSection {
+    /// Its part of the CPU time where others want some too; 1 is usual.
+    pub share: u32,
+}
+
+impl Config {
+    /// What a file says, and the environment in its place; all that is wrong with either.
+    pub fn load(
+        path: Option<&Path>,
+        variables: impl Iterator<Item = (OsString, OsString)>,
+    ) -> Result<Self, ConfigErrors> {
+        let path = path.map(absolute).transpose()?;
+        // Of a file that is no TOML nothing more is known, but the environment can be wrong too.
+        let (document, mut errors) = match Document::read(path.as_deref()) {
+            Ok(document) => (document, Vec::new()),
+            Err(errors) => (Document::default(), errors.into_vec()),
+        };
+        let sources = Sources::new(document.sections(), variables);
+        let profiles = Profiles::of(&document);
+        let mut warnings = Vec::new();
+        let worker = worker::settle(&sources);
+        let (amqp, consumer_timeout) = broker::amqp(&sources);
+        let redis = broker::redis(&sources);
+        let store = store::store(&sources, &mut warnings);
+        let telemetry = store::telemetry(&sources, &mut warnings);
+        let tenants = tenants::settle(&sources);
+        tenants::unserved(&sources, &mut warnings);
+        warnings.extend(path.as_deref().and_then(|path| readable(path, &sources)));
+        let origins = origins(&sources);
+        let secret_files = secret_files(&sources);
+        errors.extend(sources.errors.into_inner());
+        match profiles {
+            Ok(profiles) if errors.is_empty() => Ok(Self {
+                path,
+                profiles,
+                worker,
+                amqp,
+                redis,
+                store,
+                telemetry,
+                tenants,
+                warnings,
+                consumer_timeout,
+                origins,
+                secret_files,
+            }),
+            profiles => {
+                errors.extend(profiles.err().into_iter().flat_map(ConfigErrors::into_vec));
+                Err(errors.into())
+            }
+        }
+    }
+
+    /// The broker, where a worker can serve its jobs with this configuration; else everything
+    /// that keeps it from that.
+    pub fn check_for_worker(&self) -> Result<&Amqp, ConfigErrors> {
+        let mut errors = Vec::new();
+        let mut wrong = |key: String, problem| errors.push(ConfigError::Key { key, problem });
+        if self.amqp.is_none() {
+            let variable = sources::variable(section::AMQP.name, "url");
+            let problem = format!(
+                "a worker needs a broker: set it, `amqp.url_file` or the variable `{variable}`"
+            );
+            wrong("amqp.url".to_owned(), problem);
+        }
+        let most = self.consumer_timeout * 4 / 5;
+        for profile in self.profiles.iter() {
+            let ceiling = profile.limits.get(LimitName::Wall).ceiling;
+            let longest = Duration::from_millis(ceiling) + self.worker.grace + ANSWER;
+            if longest > most {
+                wrong(
+                    format!("profiles.{}.ceilings.wall", profile.name),
+                    format!(
+                        "{} and `worker.grace_ms` of {} and 1 min are more than {}, 80 % of \
+                         `amqp.consumer_timeout_ms`: the broker would give a running job to \
+                         another worker",
+                        LimitUnit::Duration.format(ceiling),
+                        time(self.worker.grace),
+                        time(most),
+                    ),
+                );
+            }
+        }
+        match &self.amqp {
+            Some(amqp) if errors.is_empty() => Ok(amqp),
+            _ => Err(errors.into()),
+        }
+    }
+
+    /// An engine for jobs of this machine.
+    pub fn engine(&self, slots: usize, warm: Vec<(String, usize)>) -> EngineOptions {
+        EngineOptions {
+            config: self.path.clone(),
+            slots,
+            warm,
+            worker: self.worker.name.clone(),
+            runtime: self.worker.runtime.clone(),
+            cgroup_parent: self.worker.cgroup_parent.clone(),
+            uid_base: self.worker.uid_base,
+            ..EngineOptions::default()
+        }
+    }
+
+    /// Who answers for jobs where no name is said.
+    pub fn host_name() -> String {
+        rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned()
+    }
+}
+
+impl TopologyMode {
+    /// The word of the configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Passive => "passive",
+            Self::Create => "create",
+        }
+    }
+}
+
+impl LogFormat {
+    /// The word of the configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+        }
+    }
+}
+
+fn time(duration: Duration) -> String {
+    LimitUnit::Duration.format(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, ConfigErrors> {
+    std::path::absolute(path).map_err(|error| {
+        let key = "--config".to_owned();
+        let problem = format!("find `{}`: {error}", path.display());
+        vec![ConfigError::Key { key, problem }].into()
+    })
+}
+
+fn origins(sources: &Sources) -> BTreeMap<String, Origin> {
+    let all = section::PLAIN.into_iter().flat_map(|section| {
+        let keys = section.keys.iter().map(|key| key.name);
+        keys.map(|key| (section.name, key))
+    });
+    let told = all.filter_map(|(section, key)| {
+        let origin = sources.origin(section, key);
+        (origin != Origin::Default).then(|| (format!("{section}.{key}"), origin))
+    });
+    told.collect()
+}
+
+/// The files of secrets. Their names are no secrets.
+fn secret_files(sources: &Sources) -> BTreeMap<String, String> {
+    let all = section::PLAIN.into_iter().flat_map(|section| {
+        let keys = section.keys.iter().map(|key| key.name);
+        keys.map(|key| (section.name, key))
+    });
+    let named = all.filter(|(_, key)| key.ends_with("_file"));
+    let told = named.filter_map(|(section, key)| {
+        let path = sources.text(section, key)?;
+        Some((format!("{section}.{key}"), path))
+    });
+    told.collect()
+}
+
+/// Warns of passwords in a file that others can read.
+fn readable(path: &Path, sources: &Sources) -> Option<String> {
+    let mode = path.metadata().ok()?.mode();
+    let holds = |section: &&section::Section| {
+        let text = sources.table(section.name)?.get("url")?.as_str()?;
+        text.contains('@').then_some(section.name)
+    };
+    let section = [&section::AMQP, &section::REDIS]
+        .iter()
+        .find_map(holds)
+        .filter(|_| mode & 0o004 != 0)?;
+    Some(format!(
+        "`{section}.url` holds a password, and everybody can read `{}`: `chmod o-r`, or \
+         `{section}.url_file`",
+        path.display()
+    ))
+}

@@ -1,0 +1,209 @@
+//! Which sections and keys are there, what may stand there, and what does each mean?
+//!
+//! The names that are known, the schema and the check that each key is documented come from here.
+
+use kiln_warden::profile::keys::unknown;
+use toml::Value;
+
+/// One section.
+#[derive(Debug)]
+pub(super) struct Section {
+    pub(super) name: &'static str,
+    pub(super) what: &'static str,
+    pub(super) keys: &'static [Key],
+}
+
+/// One key of it.
+#[derive(Debug)]
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    pub(super) what: &'static str,
+}
+
+/// What may stand there.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    Text,
+    /// A text that is never shown.
+    Secret,
+    /// An absolute path.
+    Folder,
+    Count {
+        least: u64,
+        most: u64,
+    },
+    Flag,
+    Texts,
+    Words(&'static [&'static str]),
+    /// Words, any of them.
+    SomeOf(&'static [&'static str]),
+}
+
+const fn key(name: &'static str, kind: Kind, what: &'static str) -> Key {
+    Key { name, kind, what }
+}
+
+const fn count(name: &'static str, (least, most): (u64, u64), what: &'static str) -> Key {
+    key(name, Kind::Count { least, most }, what)
+}
+
+/// The bounds of `worker.slots`.
+pub(super) const SLOTS: (u64, u64) = (1, 1_024);
+/// The bounds of `worker.grace_ms`: up to a day.
+pub(super) const GRACE_MS: (u64, u64) = (0, 24 * 60 * 60 * 1_000);
+/// The bounds of `worker.uid_base`.
+pub(super) const UID_BASE: (u64, u64) = (1, (u32::MAX - kiln_warden::UID_BLOCK) as u64);
+/// The bounds of `amqp.consumer_timeout_ms`: a minute to a year.
+pub(super) const CONSUMER_TIMEOUT_MS: (u64, u64) = (60_000, 365 * 24 * 60 * 60 * 1_000);
+/// The bounds of `tenants.<name>.share`.
+pub(super) const SHARE: (u64, u64) = (1, 1_000);
+/// The words of `amqp.topology`.
+pub(super) const TOPOLOGY: [&str; 2] = ["passive", "create"];
+/// The words of `amqp.queues`.
+pub(super) const QUEUES: [&str; 2] = ["interactive", "batch"];
+/// The words of `telemetry.log`.
+pub(super) const LOG: [&str; 2] = ["text", "json"];
+
+#[rustfmt::skip]
+pub(super) const WORKER: Section = Section {
+    name: "worker",
+    what: "The process that runs jobs",
+    keys: &[
+        key("cgroup_parent", Kind::Folder, "The control group below which all groups are made"),
+        count("grace_ms", GRACE_MS, "How long running jobs have at a drain, in milliseconds"),
+        key("name", Kind::Text, "The worker's name in outcomes and in the registry"),
+        key("runtime", Kind::Folder, "The folder for locks and sockets; root's alone"),
+        count("slots", SLOTS, "Jobs that run at once"),
+        key("state", Kind::Folder, "The folder that outlives the process: journal and lock"),
+        count("uid_base", UID_BASE, "The first host uid for sandboxes, a multiple of 4194304"),
+    ],
+};
+
+#[rustfmt::skip]
+pub(super) const AMQP: Section = Section {
+    name: "amqp",
+    what: "The broker that jobs come from",
+    keys: &[
+        count("consumer_timeout_ms", CONSUMER_TIMEOUT_MS, "The broker's own limit on an unanswered delivery"),
+        key("queues", Kind::SomeOf(&QUEUES), "The classes whose queues are served"),
+        key("reply_prefixes", Kind::Texts, "What the name of a reply queue must begin with"),
+        key("topology", Kind::Words(&TOPOLOGY), "Who makes exchanges and queues"),
+        key("trust_tenant", Kind::Flag, "Whether the tenant in a message of a shared queue is believed"),
+        key("url", Kind::Secret, "amqp:// or amqps://, user, password, host, port, virtual host"),
+        key("url_file", Kind::Folder, "A file with the url, in place of `url`"),
+    ],
+};
+
+#[rustfmt::skip]
+pub(super) const REDIS: Section = Section {
+    name: "redis",
+    what: "Where sandboxes and workers are tracked",
+    keys: &[
+        key("url", Kind::Secret, "redis:// or rediss://, user, password, host, port, database"),
+        key("url_file", Kind::Folder, "A file with the url, in place of `url`"),
+    ],
+};
+
+#[rustfmt::skip]
+pub(super) const STORE: Section = Section {
+    name: "store",
+    what: "Where jobs, outcomes, logs and artifacts are kept",
+    keys: &[
+        key("access_key_id_file", Kind::Folder, "A file with the access key's id"),
+        key("endpoint", Kind::Text, "http:// or https://, of a store that is not Amazon's"),
+        key("region", Kind::Text, "The region of the bucket"),
+        key("secret_access_key_file", Kind::Folder, "A file with the secret access key"),
+        key("url", Kind::Text, "file:///folder or s3://bucket/prefix"),
+    ],
+};
+
+#[rustfmt::skip]
+pub(super) const TELEMETRY: Section = Section {
+    name: "telemetry",
+    what: "What an operator sees",
+    keys: &[
+        key("listen", Kind::Text, "The address of /metrics, /livez and /readyz, or `off`"),
+        key("log", Kind::Words(&LOG), "How log lines look"),
+    ],
+};
+
+#[rustfmt::skip]
+pub(super) const TENANT: Section = Section {
+    name: "tenants",
+    what: "A tenant with queues of its own",
+    keys: &[
+        key("ceilings", Kind::Text, "Not served yet, and refused"),
+        count("share", SHARE, "Its part of the CPU time where others want some too; 1 is usual"),
+    ],
+};
+
+#[rustfmt::skip]
+pub(super) const SECRET: Section = Section {
+    name: "secrets",
+    what: "A secret that jobs may refer to; not served yet, and left aside with a warning",
+    keys: &[
+        key("environment", Kind::Text, "The variable of the worker that holds it"),
+        key("expires", Kind::Text, "When it is no longer handed out"),
+        key("file", Kind::Folder, "The file that holds it"),
+        key("profiles", Kind::Texts, "The profiles whose jobs may have it"),
+        key("tenants", Kind::Texts, "The tenants whose jobs may have it"),
+    ],
+};
+
+/// The sections with keys that the environment can set.
+pub(super) const PLAIN: [&Section; 5] = [&WORKER, &AMQP, &REDIS, &STORE, &TELEMETRY];
+
+/// Sections that ask for what is not served yet, and what that is.
+pub(super) const UNSERVED: [(&str, &str); 2] = [
+    (
+        "egress",
+        "jobs have no network yet: leave `[egress]` empty or out",
+    ),
+    (
+        "scanner",
+        "artifacts are not scanned yet, and each is marked `unscanned`: leave `[scanner]` empty \
+         or out",
+    ),
+];
+
+/// Sections that the file alone can have.
+pub(super) const FILE_ALONE: [&str; 3] = ["profiles", "secrets", "tenants"];
+
+/// The name of every section.
+pub(super) fn names() -> Vec<&'static str> {
+    let plain = PLAIN.into_iter().map(|section| section.name);
+    let unserved = UNSERVED.into_iter().map(|(name, _)| name);
+    plain.chain(unserved).chain(FILE_ALONE).collect()
+}
+
+impl Section {
+    pub(super) fn names(&self) -> Vec<&'static str> {
+        self.keys.iter().map(|key| key.name).collect()
+    }
+
+    /// The key of this name, or what is said about a name that is none.
+    pub(super) fn key(&self, name: &str) -> Result<&'static Key, String> {
+        let found = self.keys.iter().find(|key| key.name == name);
+        found.ok_or_else(|| unknown(name, &self.names()))
+    }
+}
+
+impl Kind {
+    /// The value that a text of the environment stands for.
+    pub(super) fn value(self, text: &str) -> Value {
+        match self {
+            Self::Flag => text
+                .parse()
+                .map_or_else(|_| Value::String(text.to_owned()), Value::Boolean),
+            Self::Texts | Self::SomeOf(_) => {
+                let parts = text.split(',').map(str::trim);
+                let parts = parts.filter(|part| !part.is_empty());
+                Value::Array(parts.map(|part| Value::String(part.to_owned())).collect())
+            }
+            Self::Text | Self::Secret | Self::Folder | Self::Count { .. } | Self::Words(_) => {
+                Value::String(text.to_owned())
+            }
+        }
+    }
+}

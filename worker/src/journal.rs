@@ -1,0 +1,300 @@
+//! Which jobs were running here when the worker died?
+//!
+//! ```text
+//!  begin ──► <id>.held ──► started ──► <id>.started ──► dropped: gone
+//!                                           │ the worker dies
+//!                                           └─► left() at the next start
+//! ```
+//!
+//! One file a job, so that a job's death is told from its neighbours' that had not started. The
+//! files are not synced: they outlive the process, and a host that went down has no process to
+//! blame.
+
+use kiln_protocol::id::{JobId, Tenant};
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Bytes of an entry that are read.
+const ENTRY_BYTES_MAX: u64 = 64 << 10;
+/// Bytes that are written to see whether any are taken: a block.
+const PROBE: [u8; 4096] = [0; 4096];
+const HELD: &str = "held";
+const STARTED: &str = "started";
+
+/// Why the state folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    #[error("make the folder `{path}`")]
+    Make { path: PathBuf, source: io::Error },
+    #[error("open the folder `{path}`")]
+    Open { path: PathBuf, source: io::Error },
+    #[error(
+        "use the state folder `{path}`: another worker uses it; give each its own `worker.state`"
+    )]
+    Taken { path: PathBuf },
+    #[error("lock the folder `{path}`")]
+    Lock { path: PathBuf, source: io::Error },
+    #[error("read the journal `{path}`")]
+    Read { path: PathBuf, source: io::Error },
+    #[error("write to the journal `{path}`")]
+    Write { path: PathBuf, source: io::Error },
+}
+
+/// The journal of one worker; the lock on its folder lasts as long as this.
+#[derive(Debug)]
+pub struct Journal {
+    folder: PathBuf,
+    /// Whether the last note could be written.
+    able: AtomicBool,
+    _lock: OwnedFd,
+}
+
+/// What is remembered of a job that is about to run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    pub job_id: JobId,
+    pub tenant: Tenant,
+    /// A token of this one execution.
+    pub run: String,
+    pub began_unix_ms: u64,
+}
+
+/// A job that is running, or about to; dropping it says that it is not any more.
+#[derive(Debug)]
+#[must_use = "dropping an entry says that the job has ended"]
+pub struct Entry {
+    held: PathBuf,
+    started: PathBuf,
+}
+
+impl Journal {
+    /// Takes the state folder, which is made where it is not there, for this worker alone.
+    pub fn open(state: &Path) -> Result<Self, JournalError> {
+        let folder = state.join("journal");
+        std::fs::create_dir_all(&folder).map_err(|source| JournalError::Make {
+            path: folder.clone(),
+            source,
+        })?;
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+        let open = |errno: rustix::io::Errno| JournalError::Open {
+            path: folder.clone(),
+            source: errno.into(),
+        };
+        let lock = rustix::fs::open(&folder, flags, Mode::empty()).map_err(open)?;
+        rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|errno| {
+            match errno {
+                rustix::io::Errno::WOULDBLOCK => JournalError::Taken {
+                    path: state.to_owned(),
+                },
+                other => JournalError::Lock {
+                    path: folder.clone(),
+                    source: other.into(),
+                },
+            }
+        })?;
+        Ok(Self {
+            folder,
+            able: AtomicBool::new(true),
+            _lock: lock,
+        })
+    }
+
+    /// A job is about to be given a sandbox.
+    ///
+    /// # Panics
+    ///
+    /// Never: a note always serialises.
+    pub fn begin(&self, note: &Note) -> Result<Entry, JournalError> {
+        let file = |ending: &str| self.folder.join(format!("{}.{ending}", note.job_id));
+        let entry = Entry {
+            held: file(HELD),
+            started: file(STARTED),
+        };
+        let document = serde_json::to_vec(note).expect("a note always serialises");
+        match write(&entry.held, &document) {
+            Ok(()) => Ok(entry),
+            Err(source) => {
+                self.able.store(false, Ordering::Relaxed);
+                Err(JournalError::Write {
+                    path: entry.held.clone(),
+                    source,
+                })
+            }
+        }
+    }
+
+    /// Whether jobs can be begun, as far as the last one tells.
+    pub fn is_able(&self) -> bool {
+        self.able.load(Ordering::Relaxed)
+    }
+
+    /// Looks again whether jobs can be begun, where the last could not.
+    pub fn look_again(&self) {
+        if self.is_able() {
+            return;
+        }
+        let probe = self.folder.join("probe");
+        if write(&probe, &PROBE).is_ok() {
+            self.able.store(true, Ordering::Relaxed);
+            remove(&probe);
+        }
+    }
+
+    /// The jobs that were running when the last worker here died. Those that were only about to
+    /// run are forgotten.
+    pub fn left(&self) -> Result<Vec<Note>, JournalError> {
+        let read = |path: &Path, source| JournalError::Read {
+            path: path.to_owned(),
+            source,
+        };
+        let mut notes = Vec::new();
+        let entries = std::fs::read_dir(&self.folder).map_err(|e| read(&self.folder, e))?;
+        for entry in entries {
+            let path = entry.map_err(|e| read(&self.folder, e))?.path();
+            let ending = path.extension().and_then(|ending| ending.to_str());
+            if ending == Some(STARTED) {
+                let mut document = Vec::new();
+                File::open(&path)
+                    .and_then(|file| file.take(ENTRY_BYTES_MAX).read_to_end(&mut document))
+                    .map_err(|e| read(&path, e))?;
+                match serde_json::from_slice(&document) {
+                    Ok(note) => notes.push(note),
+                    // Cut off by a host that went down: nothing says which job it was.
+                    Err(error) => {
+                        tracing::warn!(path = %path.display(), %error, "an entry of the journal cannot be read");
+                        remove(&path);
+                    }
+                }
+            } else if ending == Some(HELD) {
+                remove(&path);
+            }
+        }
+        Ok(notes)
+    }
+
+    /// The death of a worker in this job is known to the fleet.
+    pub fn told(&self, note: &Note) {
+        remove(&self.folder.join(format!("{}.{STARTED}", note.job_id)));
+    }
+}
+
+impl Entry {
+    /// The job's code runs from here on.
+    pub fn started(&self) -> io::Result<()> {
+        std::fs::rename(&self.held, &self.started)
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        remove(&self.held);
+        remove(&self.started);
+    }
+}
+
+fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    File::create(path).and_then(|mut file| file.write_all(content))
+}
+
+/// Takes a file away. One that stays is told at the next start as a job that was running, which
+/// costs that job one of its starts.
+fn remove(path: &Path) {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!(path = %path.display(), %error, "an entry of the journal stays");
+        }
+        Ok(()) | Err(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scratch(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("kiln-journal-{name}-{}", std::process::id()));
+        drop(std::fs::remove_dir_all(&path));
+        path
+    }
+
+    fn note(id: &str) -> Note {
+        Note {
+            job_id: id.parse().expect("an id"),
+            tenant: Tenant::default(),
+            run: "r1".into(),
+            began_unix_ms: 5,
+        }
+    }
+
+    /// What a worker that dies leaves: entries that nobody drops.
+    fn die(entry: Entry) {
+        let _never_dropped = std::mem::ManuallyDrop::new(entry);
+    }
+
+    #[test]
+    fn only_what_ran_at_the_death_is_left() {
+        let state = scratch("left");
+        let journal = Journal::open(&state).expect("a fresh folder");
+        let [ended, held, ran] = ["ended", "held", "ran"].map(|id| {
+            let entry = journal.begin(&note(id)).expect("written");
+            (entry, note(id))
+        });
+        ended.0.started().expect("renamed");
+        ran.0.started().expect("renamed");
+        drop(ended);
+        die(held.0);
+        die(ran.0);
+        drop(journal);
+        let journal = Journal::open(&state).expect("the lock went with the worker");
+        let left = journal.left().expect("read");
+        assert_eq!(left, std::slice::from_ref(&ran.1));
+        journal.told(&ran.1);
+        assert_eq!(journal.left().expect("read"), []);
+        std::fs::remove_dir_all(state).expect("our own folder");
+    }
+
+    #[test]
+    fn a_second_worker_is_refused() {
+        let state = scratch("lock");
+        let _first = Journal::open(&state).expect("a fresh folder");
+        let second = Journal::open(&state).expect_err("it is taken");
+        assert!(matches!(second, JournalError::Taken { .. }), "{second}");
+        std::fs::remove_dir_all(state).expect("our own folder");
+    }
+
+    #[test]
+    fn a_folder_that_takes_nothing_is_told_until_it_does() {
+        let state = scratch("able");
+        let journal = Journal::open(&state).expect("a fresh folder");
+        // Root may write anywhere; a folder in a note's place stops root too.
+        let held = state.join("journal/j.held");
+        std::fs::create_dir(&held).expect("made");
+        assert!(journal.begin(&note("j")).is_err());
+        assert!(!journal.is_able());
+        let probe = state.join("journal/probe");
+        std::fs::create_dir(&probe).expect("made");
+        journal.look_again();
+        assert!(!journal.is_able());
+        std::fs::remove_dir(&probe).expect("ours");
+        std::fs::remove_dir(&held).expect("ours");
+        journal.look_again();
+        assert!(journal.is_able());
+        drop(journal.begin(&note("j")).expect("written"));
+        std::fs::remove_dir_all(state).expect("our own folder");
+    }
+
+    #[test]
+    fn a_torn_entry_stops_nothing() {
+        let state = scratch("torn");
+        let journal = Journal::open(&state).expect("a fresh folder");
+        std::fs::write(state.join("journal/x.started"), b"{\"job").expect("written");
+        assert_eq!(journal.left().expect("read"), []);
+        assert!(!state.join("journal/x.started").exists());
+        std::fs::remove_dir_all(state).expect("our own folder");
+    }
+}

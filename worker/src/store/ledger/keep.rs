@@ -1,0 +1,204 @@
+//! What one run of a job leaves in the store: streams, artifacts, and at last its outcome.
+
+use super::{Committed, Ledger};
+use crate::collect::RawFile;
+use crate::execute::{Captured, memfd};
+use crate::screen::Cleared;
+use crate::store::folder::{Kept, KeptFile, KeptStream};
+use crate::store::media::media_type;
+use crate::store::{StoreError, key};
+use artifact_scanner::Verdict;
+use futures_util::stream::{self, StreamExt as _};
+use kiln_protocol::id::JobId;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::sync::Arc;
+
+/// Files that are on their way at once.
+const AT_ONCE: usize = 4;
+/// What our table has no word for, and what a program printed.
+const ANY: &str = "application/octet-stream";
+const TEXT: &str = "text/plain";
+
+/// One run of one job: what it keeps never meets what another keeps.
+#[derive(Clone, Debug)]
+pub struct Run {
+    job: JobId,
+    token: String,
+}
+
+impl Run {
+    /// A run that nobody else has.
+    pub fn new(job: &JobId) -> Self {
+        Self {
+            job: job.clone(),
+            token: uuid::Uuid::now_v7().simple().to_string(),
+        }
+    }
+
+    /// The key of the job's one visible result.
+    pub fn result_key(&self) -> String {
+        key::result(&self.job)
+    }
+}
+
+impl Ledger {
+    /// Keeps what the gate has let through of a run; waits for a store that fails. What cannot be
+    /// kept for a reason of ours is left out, and the first such reason told.
+    pub async fn keep(&self, run: &Run, cleared: Cleared) -> (Kept, Option<StoreError>) {
+        let Cleared {
+            stdout,
+            stderr,
+            files,
+            skipped,
+        } = cleared;
+        let artifacts = stream::iter(files)
+            .map(|(raw, verdict)| self.artifact(run, raw, verdict))
+            .buffered(AT_ONCE)
+            .collect::<Vec<_>>();
+        let ((stdout, lost_stdout), (stderr, lost_stderr), artifacts) = tokio::join!(
+            self.stream(run, "stdout", stdout),
+            self.stream(run, "stderr", stderr),
+            artifacts,
+        );
+        let mut failed = lost_stdout.or(lost_stderr);
+        let mut kept = Vec::with_capacity(artifacts.len());
+        for artifact in artifacts {
+            match artifact {
+                Ok(file) => kept.push(file),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        let streams = [&stdout.object, &stderr.object].into_iter().flatten();
+        let folders = folders(streams.chain(kept.iter().map(|file| &file.object)));
+        let named = self.sync_folders(&Arc::new(folders)).await;
+        failed = failed.or(named.err());
+        let kept = Kept {
+            stdout,
+            stderr,
+            files: kept,
+            skipped,
+        };
+        (kept, failed)
+    }
+
+    /// As [`Self::commit`]; waits for a store that fails.
+    pub async fn commit_run(&self, run: &Run, outcome: Arc<[u8]>) -> Result<Committed, StoreError> {
+        self.patiently(|| self.commit(&run.job, Arc::clone(&outcome)))
+            .await
+    }
+
+    async fn sync_folders(&self, folders: &Arc<BTreeSet<String>>) -> Result<(), StoreError> {
+        let Some(first) = folders.first() else {
+            return Ok(());
+        };
+        let backend = &self.health.backend;
+        self.patiently(|| self.noted("sync", first, backend.sync_folders(folders)))
+            .await
+    }
+
+    /// A stream without a byte has no object.
+    async fn stream(
+        &self,
+        run: &Run,
+        name: &'static str,
+        captured: Captured,
+    ) -> (KeptStream, Option<StoreError>) {
+        let Captured {
+            bytes: raw,
+            total_bytes,
+            truncated,
+        } = captured;
+        let key = key::stream(&run.job, &run.token, name);
+        let stored = if raw.is_empty() {
+            Ok(None)
+        } else {
+            self.upload_bytes(&key, &raw).await.map(|()| Some(key))
+        };
+        let (object, failed) = match stored {
+            Ok(object) => (object, None),
+            Err(error) => (None, Some(error)),
+        };
+        let kept = KeptStream {
+            raw,
+            total_bytes,
+            truncated,
+            object,
+        };
+        (kept, failed)
+    }
+
+    async fn upload_bytes(&self, key: &str, raw: &[u8]) -> Result<(), StoreError> {
+        let file = memfd::sealed("stream", raw).map_err(|source| StoreError::Local {
+            key: key.to_owned(),
+            source,
+        })?;
+        let file = Arc::new(File::from(file));
+        self.upload(key, &file, raw.len() as u64, TEXT).await
+    }
+
+    async fn artifact(
+        &self,
+        run: &Run,
+        raw: RawFile,
+        verdict: Verdict,
+    ) -> Result<KeptFile, StoreError> {
+        let RawFile {
+            path,
+            file,
+            bytes,
+            sha256,
+        } = raw;
+        let object = key::artifact(&run.job, &run.token, &path);
+        let media_type = media_type(&path).unwrap_or(ANY);
+        self.upload(&object, &Arc::new(file), bytes, media_type)
+            .await?;
+        Ok(KeptFile {
+            path,
+            bytes,
+            sha256,
+            verdict,
+            object,
+        })
+    }
+
+    async fn upload(
+        &self,
+        key: &str,
+        file: &Arc<File>,
+        bytes: u64,
+        media_type: &'static str,
+    ) -> Result<(), StoreError> {
+        let backend = &self.health.backend;
+        self.patiently(|| self.noted("upload", key, backend.upload(key, file, bytes, media_type)))
+            .await
+    }
+}
+
+/// Every folder above some objects.
+fn folders<'a>(objects: impl Iterator<Item = &'a String>) -> BTreeSet<String> {
+    let mut folders = BTreeSet::new();
+    for object in objects {
+        let mut path = object.as_str();
+        while let Some((parent, _)) = path.rsplit_once('/') {
+            if !folders.insert(parent.to_owned()) {
+                break;
+            }
+            path = parent;
+        }
+    }
+    folders
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_folder_is_synced_once() {
+        let objects = ["a/j/r/x/1", "a/j/r/2", "l/j/r/stdout"].map(str::to_owned);
+        let folders = folders(objects.iter());
+        let wanted = ["a", "a/j", "a/j/r", "a/j/r/x", "l", "l/j", "l/j/r"];
+        assert_eq!(folders.into_iter().collect::<Vec<_>>(), wanted);
+    }
+}

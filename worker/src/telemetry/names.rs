@@ -1,0 +1,151 @@
+//! What is each figure called? Only this file knows the names; they are an interface.
+
+use super::process::Process;
+use prometheus::core::Collector;
+use prometheus::{
+    Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
+    Registry, TextEncoder,
+};
+
+/// Before every name.
+const NAMESPACE: &str = "kiln";
+
+/// Bounds of what a job's program takes, and what waits for a place.
+const LONG: [f64; 17] = [
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
+    300.0, 1800.0,
+];
+
+/// Bounds of what Kiln itself does: mostly less than a millisecond.
+const SHORT: [f64; 16] = [
+    0.000_1, 0.000_25, 0.000_5, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
+    10.0, 60.0,
+];
+
+/// Makes the struct of these figures: each with its name, what it says, its labels and its bounds.
+macro_rules! figures {
+    ($($field:ident: $kind:ty = $name:literal, $help:literal, [$($label:literal),*], $bounds:expr;)*) => {
+        /// Every figure, in a registry of its own.
+        #[derive(Debug)]
+        pub(super) struct Names {
+            registry: Registry,
+            $(pub(super) $field: $kind,)*
+        }
+
+        impl Names {
+            pub(super) fn new() -> Self {
+                let registry = Registry::new();
+                register(&registry, Process::new());
+                Self {
+                    $($field: named(&registry, ($name, $help), &[$($label),*], $bounds),)*
+                    registry,
+                }
+            }
+        }
+    };
+}
+
+/// For what is no histogram.
+const NONE: [f64; 0] = [];
+
+figures! {
+    build_info: IntGaugeVec = "build_info", "Which build this is; always 1", ["version"], &NONE;
+    jobs: IntCounterVec = "jobs_total", "Committed outcomes, once a job", ["class", "profile", "status"], &NONE;
+    job_run: Histogram = "job_run_seconds", "How long a job's program ran", [], &LONG;
+    job_stage: HistogramVec = "job_stage_seconds", "How long each stage of a job took", ["stage"], &SHORT;
+    job_overhead: Histogram = "job_overhead_seconds", "How long a job took beyond its program and its wait in the queue", [], &LONG;
+    queue_wait: Histogram = "queue_wait_seconds", "How long a job waited in the queue", [], &LONG;
+    in_flight: IntGauge = "jobs_in_flight", "Jobs taken and not yet answered", [], &NONE;
+    slots: IntGauge = "slots", "Jobs that may run at once", [], &NONE;
+    slots_busy: IntGauge = "slots_busy", "Jobs that run", [], &NONE;
+    connected: IntGaugeVec = "amqp_connected", "Whether a connection to the broker stands", ["role"], &NONE;
+    consumer_up: IntGaugeVec = "amqp_consumer_up", "Whether a queue is consumed from", ["queue"], &NONE;
+    reconnects: IntCounter = "amqp_reconnects_total", "Connections to the broker that were made again", [], &NONE;
+    deliveries: IntCounter = "amqp_deliveries_total", "Messages that the broker delivered", [], &NONE;
+    acks: IntCounterVec = "amqp_acks_total", "Answers to deliveries, by what the broker made of them", ["result"], &NONE;
+    publish_confirm: Histogram = "amqp_publish_confirm_seconds", "How long the broker took to confirm a message", [], &SHORT;
+    returned: IntCounter = "amqp_returned_total", "Messages that no queue took", [], &NONE;
+    dead_lettered: IntCounterVec = "dead_lettered_total", "Messages given up on", ["reason"], &NONE;
+    duplicates: IntCounter = "duplicates_total", "Jobs that were answered with an outcome that was there", [], &NONE;
+    pool_sandboxes: IntGaugeVec = "pool_sandboxes", "Sandboxes by what they are doing", ["profile", "phase"], &NONE;
+    pool_target: IntGaugeVec = "pool_target", "Sandboxes that the pool wants to have", ["profile"], &NONE;
+    pool_acquire: IntCounterVec = "pool_acquire_total", "Sandboxes that jobs got, by whether they were there", ["profile", "start"], &NONE;
+    pool_acquire_seconds: Histogram = "pool_acquire_seconds", "How long a job waited for its sandbox", [], &SHORT;
+    pool_refill: Histogram = "pool_refill_seconds", "How long it took to make a sandbox", [], &SHORT;
+    pool_discards: IntCounterVec = "pool_discards_total", "Sandboxes that retired", ["reason"], &NONE;
+    resets: IntCounterVec = "resets_total", "Resets between two jobs", ["result"], &NONE;
+    residue: IntCounterVec = "residue_total", "What a reset found that a job had left", ["kind"], &NONE;
+    artifacts: IntCounterVec = "artifacts_total", "Files that jobs made", ["state"], &NONE;
+    store_request: HistogramVec = "store_request_seconds", "How long the store took", ["op", "result"], &SHORT;
+    redis_up: IntGaugeVec = "redis_up", "Whether Redis answers", [], &NONE;
+    panics: IntCounter = "panics_total", "Tasks that ended by a bug", [], &NONE;
+}
+
+impl Names {
+    pub(super) fn encode(&self) -> Result<String, prometheus::Error> {
+        TextEncoder::new().encode_to_string(&self.registry.gather())
+    }
+}
+
+fn opts(name: &str, help: &str) -> Opts {
+    Opts::new(name, help).namespace(NAMESPACE)
+}
+
+/// A kind of figure that can be made of a name.
+pub(super) trait Registered: Collector + Clone + Sized + 'static {
+    fn make(opts: Opts, labels: &[&str], buckets: &[f64]) -> prometheus::Result<Self>;
+}
+
+impl Registered for IntCounter {
+    fn make(opts: Opts, _: &[&str], _: &[f64]) -> prometheus::Result<Self> {
+        Self::with_opts(opts)
+    }
+}
+
+impl Registered for IntCounterVec {
+    fn make(opts: Opts, labels: &[&str], _: &[f64]) -> prometheus::Result<Self> {
+        Self::new(opts, labels)
+    }
+}
+
+impl Registered for IntGauge {
+    fn make(opts: Opts, _: &[&str], _: &[f64]) -> prometheus::Result<Self> {
+        Self::with_opts(opts)
+    }
+}
+
+impl Registered for IntGaugeVec {
+    fn make(opts: Opts, labels: &[&str], _: &[f64]) -> prometheus::Result<Self> {
+        Self::new(opts, labels)
+    }
+}
+
+impl Registered for Histogram {
+    fn make(opts: Opts, _: &[&str], buckets: &[f64]) -> prometheus::Result<Self> {
+        Self::with_opts(HistogramOpts::from(opts).buckets(buckets.to_vec()))
+    }
+}
+
+impl Registered for HistogramVec {
+    fn make(opts: Opts, labels: &[&str], buckets: &[f64]) -> prometheus::Result<Self> {
+        Self::new(HistogramOpts::from(opts).buckets(buckets.to_vec()), labels)
+    }
+}
+
+fn named<T: Registered>(
+    registry: &Registry,
+    (name, help): (&str, &str),
+    labels: &[&str],
+    buckets: &[f64],
+) -> T {
+    let made =
+        T::make(opts(name, help), labels, buckets).expect("names and labels are plain words");
+    register(registry, made.clone());
+    made
+}
+
+fn register(registry: &Registry, collector: impl Collector + 'static) {
+    registry
+        .register(Box::new(collector))
+        .expect("each name is given once");
+}

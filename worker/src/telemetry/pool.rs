@@ -1,0 +1,172 @@
+//! What do the moves of sandboxes say in figures?
+
+use super::metric::Metrics;
+use super::names::Names;
+use crate::pool::phase::Phase;
+use crate::pool::watch::{Moved, Watch};
+use kiln_warden::wire::SandboxId;
+use prometheus::{Histogram, IntCounterVec, IntGaugeVec};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// The label of a retirement of which nobody said why.
+const DROPPED: &str = "dropped";
+
+/// The figures of the pool, and where each sandbox was last.
+#[derive(Debug)]
+pub(super) struct PoolFigures {
+    sandboxes: IntGaugeVec,
+    refill: Histogram,
+    discards: IntCounterVec,
+    resets: IntCounterVec,
+    last: Mutex<HashMap<SandboxId, Last>>,
+}
+
+#[derive(Debug)]
+struct Last {
+    /// Its label.
+    profile: String,
+    phase: Phase,
+    since: Instant,
+}
+
+impl PoolFigures {
+    pub(super) fn new(names: &Names) -> Self {
+        let resets = names.resets.clone();
+        for result in ["clean", "failed"] {
+            resets.with_label_values(&[result]).inc_by(0);
+        }
+        Self {
+            sandboxes: names.pool_sandboxes.clone(),
+            refill: names.pool_refill.clone(),
+            discards: names.pool_discards.clone(),
+            resets,
+            last: Mutex::default(),
+        }
+    }
+
+    fn moved(&self, moved: &Moved, profile: &str) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = last.remove(&moved.id);
+        if let Some(before) = &before {
+            self.in_phase(&before.profile, before.phase).dec();
+            self.passed(before, moved.phase);
+        }
+        if moved.phase == Phase::Retired {
+            // The pool tells once that a sandbox is gone; a second word of it counts nothing.
+            if before.is_some() {
+                let reason = moved.reason.unwrap_or(DROPPED);
+                self.discards.with_label_values(&[reason]).inc();
+            }
+            return;
+        }
+        self.in_phase(profile, moved.phase).inc();
+        let now = Last {
+            profile: profile.to_owned(),
+            phase: moved.phase,
+            since: Instant::now(),
+        };
+        last.insert(moved.id, now);
+    }
+
+    /// Counts what lies between two phases.
+    fn passed(&self, before: &Last, phase: Phase) {
+        match (before.phase, phase) {
+            (Phase::Cold, Phase::Warm) => self.refill.observe(before.since.elapsed().as_secs_f64()),
+            (Phase::Resetting, Phase::Warm) => self.resets.with_label_values(&["clean"]).inc(),
+            (Phase::Resetting, Phase::Retired) => self.resets.with_label_values(&["failed"]).inc(),
+            _ => {}
+        }
+    }
+
+    fn in_phase(&self, profile: &str, phase: Phase) -> prometheus::IntGauge {
+        self.sandboxes.with_label_values(&[profile, word(phase)])
+    }
+}
+
+impl Watch for Metrics {
+    fn moved(&self, moved: &Moved) {
+        self.pool.moved(moved, self.profile(&moved.profile));
+    }
+}
+
+fn word(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Cold => "cold",
+        Phase::Warm => "warm",
+        Phase::Leased => "leased",
+        Phase::Running => "running",
+        Phase::Resetting => "resetting",
+        Phase::Retired => "retired",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn moved(id: u32, profile: &str, phase: Phase) -> Moved {
+        Moved {
+            id: SandboxId(id),
+            profile: profile.into(),
+            phase,
+            generation: 1,
+            uses: 0,
+            tenant: None,
+            reason: (phase == Phase::Retired).then_some("uses"),
+        }
+    }
+
+    fn says(metrics: &Arc<Metrics>, lines: &[&str]) {
+        let text = metrics.encode().expect("it can be encoded");
+        for line in lines {
+            assert!(
+                text.contains(&format!("{line}\n")),
+                "`{line}` is not in:\n{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn moves_become_figures() {
+        let metrics = Metrics::new();
+        for phase in [Phase::Cold, Phase::Warm, Phase::Leased, Phase::Running] {
+            metrics.moved(&moved(1, "python", phase));
+        }
+        metrics.moved(&moved(2, "a-stranger", Phase::Warm));
+        says(
+            &metrics,
+            &[
+                "kiln_pool_sandboxes{phase=\"cold\",profile=\"python\"} 0",
+                "kiln_pool_sandboxes{phase=\"warm\",profile=\"python\"} 0",
+                "kiln_pool_sandboxes{phase=\"running\",profile=\"python\"} 1",
+                "kiln_pool_sandboxes{phase=\"warm\",profile=\"other\"} 1",
+                "kiln_pool_refill_seconds_count 1",
+                "kiln_resets_total{result=\"clean\"} 0",
+            ],
+        );
+        for phase in [
+            Phase::Resetting,
+            Phase::Warm,
+            Phase::Leased,
+            Phase::Resetting,
+        ] {
+            metrics.moved(&moved(1, "python", phase));
+        }
+        for _ in 0..2 {
+            metrics.moved(&moved(1, "python", Phase::Retired));
+        }
+        says(
+            &metrics,
+            &[
+                "kiln_pool_sandboxes{phase=\"running\",profile=\"python\"} 0",
+                "kiln_pool_sandboxes{phase=\"resetting\",profile=\"python\"} 0",
+                "kiln_resets_total{result=\"clean\"} 1",
+                "kiln_resets_total{result=\"failed\"} 1",
+                "kiln_pool_discards_total{reason=\"uses\"} 1",
+            ],
+        );
+    }
+}
