@@ -8,6 +8,7 @@
 //! - [`scan`]: what is said of files, without a job
 //! - [`doctor`]: what this machine offers
 //! - [`config`]: what the configuration says
+//! - [`pool`]: what all workers have
 //! - [`exit`], [`stop`]: the codes, and the errors that end a command
 //!
 //! Data goes to stdout, everything else to stderr. There is no colour anywhere but in the log,
@@ -25,6 +26,7 @@ mod inputs;
 mod limits;
 mod live;
 mod logs;
+mod pool;
 #[cfg(test)]
 pub(crate) mod profiles_for_tests;
 mod request;
@@ -33,6 +35,7 @@ mod run;
 mod scan;
 #[cfg(test)]
 pub(crate) mod scratch;
+mod services;
 mod signals;
 mod stop;
 mod summary;
@@ -61,6 +64,7 @@ enum Command {
     Batch(batch::BatchArgs),
     Doctor(DoctorArgs),
     Config(config::ConfigArgs),
+    Pool(pool::PoolArgs),
     Result(result::ResultArgs),
     Scan(scan::ScanArgs),
 }
@@ -103,6 +107,7 @@ fn answer(command: Command) -> Result<Exit, Stop> {
         Command::Batch(args) => batch::run(args),
         Command::Doctor(args) => doctor::run(args.json, &config::load(args.config.as_deref())?),
         Command::Config(args) => config::run(args),
+        Command::Pool(args) => pool::run(args),
     }
 }
 

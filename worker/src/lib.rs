@@ -11,6 +11,7 @@
 //! - [`screen`]: the gate between the sandbox and the store
 //! - [`store`]: where outcomes, logs and artifacts are kept
 //! - [`journal`]: which jobs run here, for whoever comes after a crash
+//! - [`registry`]: the record of all sandboxes and workers in Redis
 //! - [`telemetry`]: metrics, and whether the worker is alive and ready
 //! - [`config`]: what the configuration says
 //! - [`report`]: the one place where a job's fate is decided and put into words
@@ -26,6 +27,7 @@ pub mod fault;
 pub mod journal;
 pub mod pipeline;
 pub mod pool;
+pub mod registry;
 pub mod report;
 pub mod sandbox;
 pub mod screen;

@@ -8,9 +8,11 @@ mod cgroup;
 mod host;
 mod kernel;
 mod machine;
+mod services;
 mod table;
 
 use crate::cli::exit::Exit;
+use crate::cli::services::Services;
 use crate::cli::stop::Stop;
 use crate::config::Config;
 use serde::Serialize;
@@ -93,7 +95,8 @@ struct Report<'a> {
 
 /// Looks at everything and prints it.
 pub(crate) fn run(json: bool, config: &Config) -> Result<Exit, Stop> {
-    let findings = all(config.worker.runtime.as_deref());
+    let mut findings = all(config.worker.runtime.as_deref());
+    findings.extend(services::all(&Services::of(config))?);
     let ready = findings.iter().all(|f| f.state != State::Missing);
     let text = if json {
         let report = Report {
