@@ -8,6 +8,7 @@
 //! - [`scan`]: what is said of files, without a job
 //! - [`doctor`]: what this machine offers
 //! - [`config`]: what the configuration says
+//! - [`topology`], [`dlq`]: what the broker holds, by [`link`]
 //! - [`pool`]: what all workers have
 //! - [`exit`], [`stop`]: the codes, and the errors that end a command
 //!
@@ -19,11 +20,13 @@ mod cancel;
 mod claim;
 mod code;
 mod config;
+mod dlq;
 mod doctor;
 mod escape;
 mod exit;
 mod inputs;
 mod limits;
+mod link;
 mod live;
 mod logs;
 mod pool;
@@ -39,6 +42,7 @@ mod services;
 mod signals;
 mod stop;
 mod summary;
+mod topology;
 mod unkept;
 mod usage;
 
@@ -64,6 +68,8 @@ enum Command {
     Batch(batch::BatchArgs),
     Doctor(DoctorArgs),
     Config(config::ConfigArgs),
+    Topology(topology::TopologyArgs),
+    Dlq(dlq::DlqArgs),
     Pool(pool::PoolArgs),
     Result(result::ResultArgs),
     Scan(scan::ScanArgs),
@@ -105,6 +111,8 @@ fn answer(command: Command) -> Result<Exit, Stop> {
         Command::Result(args) => result::run(&args),
         Command::Scan(args) => scan::run(&args),
         Command::Batch(args) => batch::run(args),
+        Command::Topology(args) => topology::run(&args),
+        Command::Dlq(args) => dlq::run(&args),
         Command::Doctor(args) => doctor::run(args.json, &config::load(args.config.as_deref())?),
         Command::Config(args) => config::run(args),
         Command::Pool(args) => pool::run(args),

@@ -10,6 +10,7 @@
 //! - [`collect`]: what the job made, taken out by descriptor and copied once
 //! - [`screen`]: the gate between the sandbox and the store
 //! - [`store`]: where outcomes, logs and artifacts are kept
+//! - [`intake`]: messages of the broker, each with the duty to answer it once; whose turn it is
 //! - [`journal`]: which jobs run here, for whoever comes after a crash
 //! - [`registry`]: the record of all sandboxes and workers in Redis
 //! - [`telemetry`]: metrics, and whether the worker is alive and ready
@@ -24,6 +25,7 @@ pub mod config;
 pub mod engine;
 pub mod execute;
 pub mod fault;
+pub mod intake;
 pub mod journal;
 pub mod pipeline;
 pub mod pool;
