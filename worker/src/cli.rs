@@ -17,7 +17,9 @@
 
 mod batch;
 mod cancel;
+mod cancelling;
 mod claim;
+mod client;
 mod code;
 mod config;
 mod dlq;
@@ -32,6 +34,7 @@ mod logs;
 mod pool;
 #[cfg(test)]
 pub(crate) mod profiles_for_tests;
+mod replay;
 mod request;
 mod result;
 mod run;
@@ -41,10 +44,12 @@ pub(crate) mod scratch;
 mod services;
 mod signals;
 mod stop;
+mod submit;
 mod summary;
 mod topology;
 mod unkept;
 mod usage;
+mod worker;
 
 use clap::{Parser, Subcommand};
 use exit::Exit;
@@ -71,7 +76,11 @@ enum Command {
     Topology(topology::TopologyArgs),
     Dlq(dlq::DlqArgs),
     Pool(pool::PoolArgs),
+    Worker(worker::WorkerArgs),
+    Submit(submit::SubmitArgs),
     Result(result::ResultArgs),
+    Cancel(cancelling::CancelArgs),
+    Replay(replay::ReplayArgs),
     Scan(scan::ScanArgs),
 }
 
@@ -100,7 +109,10 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli.command,
         Err(error) => return usage::answer(&error, &args).into(),
     };
-    logs::start();
+    // A worker starts its logs as its configuration says.
+    if !matches!(command, Command::Worker(_)) {
+        logs::start();
+    }
     raise_open_files();
     answer(command).unwrap_or_else(Stop::report).into()
 }
@@ -108,7 +120,11 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
 fn answer(command: Command) -> Result<Exit, Stop> {
     match command {
         Command::Run(args) => run::run(*args),
+        Command::Worker(args) => worker::run(args),
+        Command::Submit(args) => submit::run(&args),
         Command::Result(args) => result::run(&args),
+        Command::Cancel(args) => cancelling::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Scan(args) => scan::run(&args),
         Command::Batch(args) => batch::run(args),
         Command::Topology(args) => topology::run(&args),

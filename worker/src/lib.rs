@@ -11,6 +11,7 @@
 //! - [`screen`]: the gate between the sandbox and the store
 //! - [`store`]: where outcomes, logs and artifacts are kept
 //! - [`intake`]: messages of the broker, each with the duty to answer it once; whose turn it is
+//! - [`service`]: the queue worker: what a message means, and how it is answered
 //! - [`journal`]: which jobs run here, for whoever comes after a crash
 //! - [`registry`]: the record of all sandboxes and workers in Redis
 //! - [`telemetry`]: metrics, and whether the worker is alive and ready
@@ -33,6 +34,7 @@ pub mod registry;
 pub mod report;
 pub mod sandbox;
 pub mod screen;
+pub mod service;
 pub mod store;
 pub mod telemetry;
 mod tls;

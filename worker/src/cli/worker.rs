@@ -1,0 +1,254 @@
+//! `kiln worker`: jobs from the queue, until somebody wants it to end.
+
+use super::config;
+use super::exit::Exit;
+use super::run::{engine_stop, shut_down};
+use super::signals::Asked;
+use super::stop::Stop;
+use super::unkept::store_stop_at;
+use crate::config::{Amqp, Config, worker_name};
+use crate::engine::{Engine, EngineOptions, Sizing};
+use crate::fault::chain;
+use crate::intake::Source;
+use crate::intake::amqp::{Broker, BrokerError, BrokerOptions};
+use crate::journal::{Journal, JournalError};
+use crate::pool::watch::{Watch, Watchers};
+use crate::registry::{Identity, Registry};
+use crate::service::{self, Drained, Parts, Signals, Terms};
+use crate::store::ledger::Ledger;
+use crate::telemetry::http;
+use crate::telemetry::metric::Metrics;
+use crate::telemetry::readiness::Readiness;
+use kiln_protocol::job::Class;
+use kiln_protocol::topology::jobs_queue;
+use kiln_warden::profile::Reuse;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long is waited before what was left is told again to a store that does not answer.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Take jobs from the queue and run them.
+///
+/// Ends on SIGTERM: takes nothing new, gives back what has not started, finishes what runs within
+/// the grace (exit 0), then kills the rest and gives it back (exit 1). A second SIGTERM goes there
+/// at once. 69 if the platform failed, 78 for a wrong configuration.
+#[derive(Debug, clap::Args)]
+pub(super) struct WorkerArgs {
+    /// The configuration
+    #[arg(long, value_name = "KILN.TOML")]
+    config: Option<PathBuf>,
+    /// Jobs that run at once [default: `worker.slots`, else the CPUs]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_024))]
+    slots: Option<u16>,
+    /// The name in outcomes [default: `worker.name`, else the host's]
+    #[arg(long, value_name = "NAME", value_parser = worker_name)]
+    name: Option<String>,
+}
+
+/// Serves until a signal.
+pub(super) fn run(args: WorkerArgs) -> Result<Exit, Stop> {
+    let mut config = config::load_worker(args.config.as_deref())?;
+    if let Some(slots) = args.slots {
+        config.worker.slots = slots.into();
+    }
+    if let Some(name) = args.name {
+        config.worker.name = name;
+    }
+    let amqp = config
+        .check_for_worker()
+        .map_err(|errors| config::wrong(&errors))?
+        .clone();
+    super::doctor::preflight()?;
+    super::runtime()?.block_on(serve(config, amqp))
+}
+
+async fn serve(config: Config, amqp: Amqp) -> Result<Exit, Stop> {
+    let mut asked = Asked::listen().map_err(|error| Stop::unavailable(&error))?;
+    let journal = Journal::open(&config.worker.state).map_err(|error| match error {
+        JournalError::Taken { .. } | JournalError::Make { .. } => config_stop(&error),
+        other => Stop::unavailable(&other),
+    })?;
+    let metrics = Metrics::of(&config.profiles);
+    let readiness = Readiness::new();
+    let server = match config.telemetry.listen {
+        None => None,
+        Some(listen) => Some(
+            http::serve(listen, Arc::clone(&metrics), readiness.clone())
+                .await
+                .map_err(|error| config_stop(&error))?,
+        ),
+    };
+    let ledger = Ledger::open(&config.store, Arc::clone(&metrics))
+        .await
+        .map_err(|error| store_stop_at(&config.store, &error))?
+        .with_spool(&config.worker.state);
+    let registry = Registry::start(
+        config.redis.as_ref(),
+        identity(&config),
+        Arc::clone(&metrics),
+    );
+    let watchers: [Arc<dyn Watch>; 2] = [Arc::clone(&metrics) as _, Arc::new(registry.clone())];
+    let options = EngineOptions {
+        sizing: Sizing::Worker,
+        reuse: Reuse::Tenant,
+        watchers: Watchers::new(watchers.into()),
+        ..config.engine(config.worker.slots, Vec::new())
+    };
+    let engine = tokio::select! {
+        engine = Engine::start(options) => engine.map_err(|error| engine_stop(&error))?,
+        () = asked.next() => return Ok(Exit::Succeeded),
+    };
+    let started = tokio::select! {
+        started = connect(&config, amqp, &journal, &ledger, Arc::clone(&metrics)) => started,
+        () = asked.next() => {
+            shut_down(engine).await;
+            return Ok(Exit::Succeeded);
+        }
+    };
+    let (broker, incoming, sources) = match started {
+        Ok(started) => started,
+        Err(stop) => {
+            shut_down(engine).await;
+            return Err(stop);
+        }
+    };
+    tracing::info!(
+        worker = config.worker.name,
+        slots = config.worker.slots,
+        "takes jobs"
+    );
+    let drain_asked = registry.clone();
+    let parts = Parts {
+        engine,
+        broker,
+        ledger,
+        registry,
+        journal,
+        metrics,
+        readiness,
+        sources,
+        shares: config
+            .tenants
+            .iter()
+            .map(|(t, s)| (t.clone(), s.share))
+            .collect(),
+        terms: Terms {
+            worker: config.worker.name.clone(),
+            slots: config.worker.slots,
+            grace: config.worker.grace,
+            trust_tenant: config.amqp.as_ref().is_some_and(|amqp| amqp.trust_tenant),
+            reply_prefixes: config
+                .amqp
+                .map(|amqp| amqp.reply_prefixes)
+                .unwrap_or_default(),
+        },
+    };
+    let (drained, closed) = service::run(parts, incoming, wishes(asked, drain_asked)).await;
+    if let Some(server) = server {
+        server.close().await;
+    }
+    if let Err(error) = closed {
+        tracing::error!(error = chain(&error), "the engine left something behind");
+    }
+    Ok(match drained {
+        Drained::Whole => Exit::Succeeded,
+        Drained::Cut { jobs } => {
+            tracing::warn!(jobs, "killed at the end and given back");
+            Exit::Failed
+        }
+        Drained::WardenGone => Exit::Unavailable,
+    })
+}
+
+/// Tells the fleet what a dead worker left here, and then begins to consume.
+async fn connect(
+    config: &Config,
+    amqp: Amqp,
+    journal: &Journal,
+    ledger: &Ledger,
+    metrics: Arc<Metrics>,
+) -> Result<(Broker, Incoming, Vec<Arc<Source>>), Stop> {
+    while let Err(error) = service::recover(journal, ledger, &config.worker.name).await {
+        tracing::warn!(
+            error = chain(&error),
+            "what the last worker left is not told yet"
+        );
+        tokio::time::sleep(AGAIN).await;
+    }
+    let sources = sources(config, &amqp);
+    let options = BrokerOptions {
+        url: amqp.url,
+        name: config.worker.name.clone(),
+        topology: amqp.topology,
+        tenants: config.tenants.keys().cloned().collect(),
+        sources: sources.clone(),
+        prefetch: u16::try_from(config.worker.slots).unwrap_or(u16::MAX),
+    };
+    let (broker, incoming) =
+        Broker::start(options, metrics)
+            .await
+            .map_err(|error| match error {
+                BrokerError::Topology(mut lines) => {
+                    if lines.iter().any(|line| line.ends_with(" is missing")) {
+                        lines.push("`kiln topology apply` makes what is missing".to_owned());
+                    }
+                    Stop::new(Exit::Config, lines)
+                }
+                other => Stop::unavailable(&other),
+            })?;
+    Ok((broker, incoming, sources))
+}
+
+type Incoming = tokio::sync::mpsc::UnboundedReceiver<crate::intake::Incoming>;
+
+/// The queue of each class that is served, and of each tenant with queues of its own.
+fn sources(config: &Config, amqp: &Amqp) -> Vec<Arc<Source>> {
+    let tenants = || std::iter::once(None).chain(config.tenants.keys().map(Some));
+    let of = |class: &Class| {
+        let class = *class;
+        tenants().map(move |tenant| {
+            Arc::new(Source {
+                queue: jobs_queue(class, tenant),
+                class,
+                tenant: tenant.cloned(),
+            })
+        })
+    };
+    amqp.queues.iter().flat_map(of).collect()
+}
+
+fn identity(config: &Config) -> Identity {
+    Identity {
+        worker: config.worker.name.clone(),
+        host: Config::host_name(),
+        slots: config.worker.slots,
+    }
+}
+
+/// Signals, and the word of an operator by way of the registry.
+fn wishes(mut asked: Asked, registry: Registry) -> Signals {
+    let (send, wishes) = tokio::sync::mpsc::unbounded_channel();
+    let by_signal = send.clone();
+    tokio::spawn(async move {
+        loop {
+            asked.next().await;
+            if by_signal.send(()).is_err() {
+                break;
+            }
+        }
+    });
+    tokio::spawn(async move {
+        registry.drain_asked().await;
+        tracing::info!("an operator wants this worker to drain");
+        if send.send(()).is_err() {
+            tracing::debug!("it ends already");
+        }
+    });
+    Signals::new(wishes)
+}
+
+fn config_stop(error: &dyn std::error::Error) -> Stop {
+    Stop::new(Exit::Config, vec![chain(error)])
+}

@@ -1,0 +1,66 @@
+//! What did a worker that died here leave, and who has to know?
+//!
+//! The jobs that were running are told to the fleet before anything is consumed, so that whoever
+//! gets one of them again knows that a worker has died in it.
+
+use crate::fault::chain;
+use crate::journal::{Journal, JournalError};
+use crate::report::answer::now_unix_ms;
+use crate::store::StoreError;
+use crate::store::ledger::{Crash, Ledger};
+use std::time::Duration;
+
+/// Why what was left could not be told.
+#[derive(Debug, thiserror::Error)]
+pub enum RecoveryError {
+    #[error("read what the last worker left")]
+    Journal(#[source] JournalError),
+    #[error("tell the store of a job that a worker died in")]
+    Store(#[source] StoreError),
+}
+
+/// How often is looked for what lost runs left in the store; the first time a while after the start,
+/// so that workers that restart often do not look all the time.
+const SWEEP_EVERY: Duration = Duration::from_hours(24);
+const SWEEP_FIRST: Duration = Duration::from_hours(1);
+
+/// Removes what runs left in the store that lost, from time to time, for ever.
+pub(super) async fn sweep(ledger: Ledger) {
+    let mut pause = SWEEP_FIRST;
+    loop {
+        tokio::time::sleep(pause).await;
+        pause = SWEEP_EVERY;
+        match ledger.sweep_runs().await {
+            Ok(objects) => tracing::info!(objects, "swept what lost runs left in the store"),
+            Err(error) => tracing::warn!(error = chain(&error), "the store could not be swept"),
+        }
+    }
+}
+
+/// Tells the fleet of every job that was running here; how many there were.
+pub async fn recover(
+    journal: &Journal,
+    ledger: &Ledger,
+    worker: &str,
+) -> Result<usize, RecoveryError> {
+    let notes = journal.left().map_err(RecoveryError::Journal)?;
+    for note in &notes {
+        let result = ledger.result(&note.job_id).await;
+        // It had its result by then: the death was not in it.
+        if result.map_err(RecoveryError::Store)?.is_none() {
+            let crash = Crash {
+                worker: worker.to_owned(),
+                run: note.run.clone(),
+                started_unix_ms: note.began_unix_ms,
+                found_unix_ms: now_unix_ms(),
+            };
+            ledger
+                .crashed(&note.job_id, &crash)
+                .await
+                .map_err(RecoveryError::Store)?;
+            tracing::warn!(job_id = %note.job_id, "a worker died while it ran this job");
+        }
+        journal.told(note);
+    }
+    Ok(notes.len())
+}

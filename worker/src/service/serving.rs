@@ -1,0 +1,340 @@
+//! One delivery's way to its answer.
+
+use super::Service;
+use super::admit::{self, Admitted, Refused, Request, admit};
+use super::answer::Address;
+use super::judging::Verdict;
+use super::running::{Entry, Place};
+use super::waiting::Lost;
+use crate::checkpoint::{Point, reach};
+use crate::engine::{Delivered, Finished, OnStart, Place as Where, Submission};
+use crate::fault::{Fault, chain};
+use crate::intake::amqp::Delay;
+use crate::intake::ticket::Ticket;
+use crate::intake::{Delivery, Header, Properties, Source};
+use crate::journal::Note;
+use crate::report::answer::now_unix_ms;
+use crate::telemetry::metric::DeadReason;
+use futures_util::FutureExt as _;
+use kiln_protocol::job::Job;
+use kiln_protocol::outcome::Outcome;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A job that sleeps holds a slot all the same: a part of its time counts as CPU time.
+const SLOT_PARTS: u64 = 4;
+/// How long a suspect waits to be alone.
+const ALONE_MAX: Duration = Duration::from_secs(30);
+
+/// What one delivery was, beside its job.
+pub(super) struct Context {
+    pub(super) properties: Properties,
+    received: Instant,
+    /// A token of this execution, for the journal and the fleet.
+    pub(super) run: String,
+    pub(super) began_unix_ms: u64,
+}
+
+impl Service {
+    /// Answers a delivery, whatever it is; the CPU time that its job took, where one ran.
+    pub(super) async fn serve(&self, delivery: Delivery) -> Option<u64> {
+        let Delivery {
+            source,
+            body,
+            properties,
+            ticket,
+            received,
+        } = delivery;
+        let admitted = self.admitted(&body, &properties, &source);
+        match admitted {
+            Admitted::Dead { reason, detail } => {
+                self.dead_letter(ticket, reason, &detail).await;
+                None
+            }
+            Admitted::Refused(refused) => {
+                self.refuse(*refused, &source, ticket).await;
+                None
+            }
+            Admitted::Job(request) => {
+                let context = Context {
+                    properties,
+                    received,
+                    run: uuid::Uuid::now_v7().simple().to_string(),
+                    began_unix_ms: now_unix_ms(),
+                };
+                self.guarded(*request, &context, &source, ticket).await
+            }
+        }
+    }
+
+    fn admitted(&self, body: &[u8], properties: &Properties, source: &Source) -> Admitted {
+        let terms = admit::Terms {
+            profiles: &**self.engine.profiles(),
+            trust_tenant: self.terms.trust_tenant,
+            reply_prefixes: &self.terms.reply_prefixes,
+            worker: &self.terms.worker,
+        };
+        admit(body, properties, source, &terms)
+    }
+
+    /// Tells the sender of a job that is refused.
+    async fn refuse(&self, refused: Refused, source: &Source, ticket: Ticket) {
+        let Refused {
+            outcome,
+            tenant,
+            reply,
+        } = refused;
+        let address = Address {
+            id: outcome.job_id.clone(),
+            tenant,
+            class: source.class,
+            profile: String::new(),
+            reply,
+        };
+        if let Err(Lost) = self.refuse_as(&address, &outcome, ticket).await {
+            tracing::debug!(job_id = %address.id, "a delivery was lost before it was refused");
+        }
+    }
+
+    /// A refusal under an id that already is a job's would be shown in that job's place.
+    async fn refuse_as(&self, to: &Address, outcome: &Outcome, ticket: Ticket) -> Result<(), Lost> {
+        let known = self.waited(&ticket, || self.ledger.job(&to.id)).await?;
+        if known.is_some() {
+            let detail = outcome.message.as_deref().unwrap_or_default();
+            let detail =
+                format!("the id is another job's already, and this one is refused: {detail}");
+            self.dead_letter(ticket, DeadReason::BadMessage, &detail)
+                .await;
+            return Ok(());
+        }
+        self.conclude(to, outcome, ticket).await
+    }
+
+    /// Serves a job; a panic of ours counts like a death of the worker in it.
+    async fn guarded(
+        &self,
+        request: Request,
+        context: &Context,
+        source: &Source,
+        ticket: Ticket,
+    ) -> Option<u64> {
+        let id = request.job.id.clone();
+        let served = AssertUnwindSafe(self.job(request, context, source, ticket));
+        match served.catch_unwind().await {
+            Ok(Ok(cpu_us)) => cpu_us,
+            Ok(Err(Lost)) => {
+                tracing::info!(job_id = %id, "a delivery was lost; it comes again");
+                None
+            }
+            Err(_) => {
+                self.metrics.panicked();
+                tracing::error!(job_id = %id, "a bug of ours: a job's task panicked");
+                let crash = self.crash(context);
+                if let Err(error) = self.ledger.crashed(&id, &crash).await {
+                    let error = chain(&error);
+                    tracing::error!(job_id = %id, error, "a panic could not be told to the store");
+                }
+                None
+            }
+        }
+    }
+
+    async fn job(
+        &self,
+        mut request: Request,
+        context: &Context,
+        source: &Source,
+        ticket: Ticket,
+    ) -> Result<Option<u64>, Lost> {
+        let address = Address {
+            id: request.job.id.clone(),
+            tenant: request.job.tenant.clone(),
+            class: source.class,
+            profile: request.job.profile.clone(),
+            reply: request.reply.clone(),
+        };
+        reach(Point::Delivered, &address.id);
+        let place = match self.running.enter(&address.id, &address.tenant) {
+            Entry::Free(place) => place,
+            // It comes again when its result is there.
+            Entry::Taken => return self.later(ticket, context, Delay::Seconds5).await,
+        };
+        let crashes = match self.judge(&mut request, context, &place, &ticket).await? {
+            Verdict::Run { crashes } => crashes,
+            Verdict::Settle(document) => {
+                self.metrics.duplicate();
+                self.settle(&address, document, ticket).await;
+                return Ok(None);
+            }
+            Verdict::Conclude(outcome) => {
+                self.conclude(&address, &outcome, ticket).await?;
+                return Ok(None);
+            }
+            Verdict::NotTheirs => {
+                let detail = "id: another tenant has a job of this id; choose another";
+                self.dead_letter(ticket, DeadReason::BadMessage, detail)
+                    .await;
+                return Ok(None);
+            }
+            Verdict::Later => return self.later(ticket, context, Delay::Seconds5).await,
+            Verdict::GiveUp(crashes) => {
+                self.give_up(&address, &crashes, ticket).await?;
+                return Ok(None);
+            }
+        };
+        self.registry.claimed(&address.id);
+        let delivered = Delivered {
+            attempt: context.attempt(crashes),
+            redelivered: context.properties.redelivered,
+            queue_wait_us: context.queue_wait_us(),
+            trace_id: request.trace_id.clone(),
+        };
+        let ran = self
+            .run(&request, delivered, &place, context, crashes > 0)
+            .await;
+        self.registry.ended(&address.id);
+        match ran {
+            Ok(finished) => {
+                let cpu_us = self.count(&address, &finished);
+                self.settle(&address, finished.document, ticket).await;
+                drop(place);
+                reach(Point::Cleaned, &address.id);
+                Ok(cpu_us)
+            }
+            Err(fault) => {
+                self.failed(&address, &fault, context, ticket).await?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Runs the job to its committed outcome.
+    async fn run(
+        &self,
+        request: &Request,
+        delivery: Delivered,
+        place: &Place,
+        context: &Context,
+        suspect: bool,
+    ) -> Result<Finished, Fault> {
+        let job: &Job = &request.job;
+        let alone = if suspect {
+            tokio::time::timeout(ALONE_MAX, self.alone.write())
+                .await
+                .ok()
+        } else {
+            None
+        };
+        let _company = match &alone {
+            Some(_) => None,
+            None => Some(self.alone.read().await),
+        };
+        let note = Note {
+            job_id: job.id.clone(),
+            tenant: job.tenant.clone(),
+            run: context.run.clone(),
+            began_unix_ms: context.began_unix_ms,
+        };
+        let entry = Arc::new(self.journal.begin(&note).map_err(Fault::Journal)?);
+        reach(Point::Journaled, &job.id);
+        let on_start: OnStart = {
+            let entry = Arc::clone(&entry);
+            let id = job.id.clone();
+            let attempt = delivery.attempt;
+            Box::new(move || {
+                if let Err(error) = entry.started() {
+                    tracing::error!(job_id = %id, %error, "the journal does not know of a start");
+                }
+                tracing::info!(event = "job.started", job_id = %id, attempt);
+            })
+        };
+        let submission = Submission {
+            job: job.clone(),
+            inputs: Vec::new(),
+            stdin: None,
+            place: Where::Ledger(self.ledger.clone()),
+            warnings: request.warnings.clone(),
+            delivery,
+        };
+        let finished = self
+            .engine
+            .run(submission, None, place.cancel(), Some(on_start))
+            .await;
+        drop(entry);
+        finished
+    }
+
+    /// Counts a job that ran; the CPU time it is charged.
+    fn count(&self, address: &Address, finished: &Finished) -> Option<u64> {
+        let outcome = &finished.outcome;
+        if finished.ours {
+            self.metrics.outcome(address.class, outcome);
+            if let Some(us) = outcome.timing_us.queue_wait {
+                self.metrics.queue_wait(Duration::from_micros(us));
+            }
+        }
+        tracing::info!(
+            event = "job.done",
+            job_id = %address.id,
+            tenant = %address.tenant,
+            status = outcome.status.as_str(),
+            attempt = outcome.attempt,
+            total_us = outcome.timing_us.total,
+        );
+        let usage = &outcome.usage;
+        let cpu_us = usage.cpu_user_us? + usage.cpu_system_us.unwrap_or(0);
+        let held_us = outcome.timing_us.run.unwrap_or(0);
+        Some(cpu_us.max(held_us / SLOT_PARTS))
+    }
+}
+
+impl Context {
+    /// How often our own failure has been tried again.
+    pub(super) fn retries(&self) -> u32 {
+        match self.properties.headers.get("x-kiln-retries") {
+            Some(Header::Integer(n)) => u32::try_from(*n).unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    /// The how-manieth start this is, as far as anybody knows.
+    fn attempt(&self, crashes: usize) -> u32 {
+        let crashes = u32::try_from(crashes).unwrap_or(u32::MAX);
+        self.retries().saturating_add(1).saturating_add(crashes)
+    }
+
+    /// How long the message waited: by its own timestamp, which has whole seconds, so at least so
+    /// long; never less than what it waited here.
+    fn queue_wait_us(&self) -> Option<u64> {
+        let here = u64::try_from(self.received.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let sent_by_ms = self
+            .properties
+            .timestamp_s?
+            .checked_mul(1_000)?
+            .checked_add(999)?;
+        let wait_us = now_unix_ms()
+            .saturating_sub(sent_by_ms)
+            .saturating_mul(1_000);
+        Some(wait_us.max(here))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_that_a_client_made_up_overflows_nothing() {
+        let mut properties = Properties::default();
+        let most = Header::Integer(i64::from(u32::MAX));
+        properties.headers.insert("x-kiln-retries".to_owned(), most);
+        let context = Context {
+            properties,
+            received: Instant::now(),
+            run: "r".to_owned(),
+            began_unix_ms: 0,
+        };
+        assert_eq!(context.attempt(1), u32::MAX);
+    }
+}
