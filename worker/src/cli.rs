@@ -9,6 +9,7 @@
 //! - [`doctor`]: what this machine offers
 //! - [`config`]: what the configuration says
 //! - [`topology`], [`dlq`]: what the broker holds, by [`link`]
+//! - [`bench`]: what a running system does in a second
 //! - [`pool`]: what all workers have
 //! - [`exit`], [`stop`]: the codes, and the errors that end a command
 //!
@@ -16,6 +17,7 @@
 //! and there only on a terminal and without `NO_COLOR`.
 
 mod batch;
+mod bench;
 mod cancel;
 mod cancelling;
 mod claim;
@@ -81,6 +83,7 @@ enum Command {
     Result(result::ResultArgs),
     Cancel(cancelling::CancelArgs),
     Replay(replay::ReplayArgs),
+    Bench(bench::BenchArgs),
     Scan(scan::ScanArgs),
 }
 
@@ -132,6 +135,7 @@ fn answer(command: Command) -> Result<Exit, Stop> {
         Command::Doctor(args) => doctor::run(args.json, &config::load(args.config.as_deref())?),
         Command::Config(args) => config::run(args),
         Command::Pool(args) => pool::run(args),
+        Command::Bench(args) => bench::run(&args),
     }
 }
 
