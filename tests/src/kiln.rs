@@ -1,5 +1,6 @@
 //! What becomes of one program given to `kiln run`?
 
+use crate::leftovers::Scope;
 use crate::places;
 use serde_json::Value;
 use std::ffi::OsString;
@@ -230,14 +231,15 @@ pub struct Started {
     scratch: tempfile::TempDir,
 }
 
-/// `kiln` with its words, from an empty folder, in an environment of two variables.
+/// `kiln` with its words, from an empty folder, in an environment of two variables and what keeps it apart from others.
 pub fn command(folder: &Path) -> Command {
     let mut command = Command::new(places::kiln());
     command
         .current_dir(folder)
         .env_clear()
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .env("HOME", "/root");
+        .env("HOME", "/root")
+        .envs(Scope::tree().env());
     command
 }
 

@@ -1,11 +1,12 @@
-//! What of Kiln is on this machine now: processes, mounts, control groups, folders, namespaces?
+//! What of a Kiln is on this machine now: processes, mounts, control groups, folders, namespaces?
+
+mod scope;
+
+pub use scope::Scope;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-/// The first host uid of sandboxes; above it lies nobody else.
-const UID_BASE: u32 = 1_879_048_192;
 
 /// One look at the machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,32 +15,40 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Looks.
+    /// Looks at all that the tests of this tree have.
     ///
     /// # Panics
     /// When `/proc` cannot be read.
     pub fn take() -> Self {
+        Self::of(&Scope::tree())
+    }
+
+    /// Looks at what is in a scope.
+    ///
+    /// # Panics
+    /// When `/proc` cannot be read.
+    pub fn of(scope: &Scope) -> Self {
         let mut found = BTreeSet::new();
         for pid in pids() {
-            if let Some(what) = ours(pid) {
+            if let Some(what) = scope.holds(pid) {
                 found.extend(namespaces(pid));
                 found.insert(format!("process {pid} ({what})"));
             }
         }
         let mounts = std::fs::read_to_string("/proc/self/mounts").expect("/proc is there");
         let points = mounts.lines().filter_map(|line| line.split(' ').nth(1));
-        let own = points.filter(|point| point.starts_with("/run/kiln") || point.contains("/kiln-"));
+        let own = points.filter(|point| Path::new(point).starts_with(&scope.runtime));
         found.extend(own.map(|point| format!("mount {point}")));
-        for group in groups() {
+        for group in groups(scope) {
             found.insert(format!("cgroup {group}"));
         }
-        for entry in std::fs::read_dir("/run/kiln")
+        for entry in std::fs::read_dir(&scope.runtime)
             .into_iter()
             .flatten()
             .flatten()
         {
             // Lock files stay for the next start; the folder of an instance, which they guard, does not.
-            if entry.path().is_dir() && entry.file_name() != "uids" {
+            if entry.path().is_dir() {
                 found.insert(format!("folder {}", entry.path().display()));
             }
         }
@@ -49,6 +58,14 @@ impl Snapshot {
     /// What is here and was not there.
     pub fn since(&self, before: &Self) -> Vec<String> {
         self.found.difference(&before.found).cloned().collect()
+    }
+
+    /// What is in both.
+    #[must_use]
+    pub fn shared(&self, other: &Self) -> Self {
+        Self {
+            found: self.found.intersection(&other.found).cloned().collect(),
+        }
     }
 
     /// Only the things of one kind: `process`, `mount`, `cgroup`, `folder`, `namespace`.
@@ -76,9 +93,21 @@ impl Snapshot {
 /// # Panics
 /// With what is left, when it stays.
 pub fn assert_gone(before: &Snapshot, patience: Duration) -> Duration {
+    assert_all_gone(patience, || Snapshot::take().since(before))
+}
+
+/// Waits until nothing is left in a scope; returns how long it took.
+///
+/// # Panics
+/// With what is left, when it stays.
+pub fn assert_empty(scope: &Scope, patience: Duration) -> Duration {
+    assert_all_gone(patience, || Snapshot::of(scope).found.into_iter().collect())
+}
+
+fn assert_all_gone(patience: Duration, left: impl Fn() -> Vec<String>) -> Duration {
     let began = Instant::now();
-    wait_for(patience, || Snapshot::take().since(before).is_empty());
-    let left = Snapshot::take().since(before);
+    wait_for(patience, || left().is_empty());
+    let left = left();
     assert!(
         left.is_empty(),
         "after {patience:?} there is still:\n{}",
@@ -155,38 +184,6 @@ fn pids() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 
-/// Why a process is Kiln's: by its program, its control group or its uid.
-fn ours(pid: u32) -> Option<String> {
-    let path = format!("/proc/{pid}");
-    let name = std::fs::read_to_string(format!("{path}/comm"))
-        .ok()?
-        .trim_end()
-        .to_owned();
-    let status = std::fs::read_to_string(format!("{path}/status")).ok()?;
-    let uid: u32 = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Uid:"))?
-        .split_whitespace()
-        .next()?
-        .parse()
-        .ok()?;
-    let group = std::fs::read_to_string(format!("{path}/cgroup")).ok()?;
-    let in_group = group.lines().any(|line| {
-        line.splitn(3, ':')
-            .nth(2)
-            .is_some_and(|path| path.starts_with("/kiln/"))
-    });
-    let program = std::fs::read_link(format!("{path}/exe")).unwrap_or_default();
-    let is = program
-        .file_name()
-        .is_some_and(|name| name == "kiln" || name == "kiln (deleted)")
-        || name == "kiln"
-        || name.starts_with("kiln-keeper")
-        || in_group
-        || (UID_BASE..u32::MAX - 1).contains(&uid);
-    (is && lives(pid)).then(|| format!("{name}, uid {uid}"))
-}
-
 fn namespaces(pid: u32) -> Vec<String> {
     let own = |kind: &str| std::fs::read_link(format!("/proc/self/ns/{kind}")).ok();
     let kinds = ["cgroup", "ipc", "mnt", "net", "pid", "user", "uts"];
@@ -197,29 +194,24 @@ fn namespaces(pid: u32) -> Vec<String> {
     foreign.collect()
 }
 
-/// Every control group below `/kiln` of any hierarchy.
-fn groups() -> Vec<String> {
+/// Every control group below that of a scope, in any hierarchy.
+fn groups(scope: &Scope) -> Vec<String> {
     let mut found = Vec::new();
-    let root = Path::new("/sys/fs/cgroup");
-    let mut roots = vec![root.join("kiln")];
-    for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            roots.push(entry.path().join("kiln"));
-        }
-    }
-    for top in roots {
-        for entry in std::fs::read_dir(&top).into_iter().flatten().flatten() {
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                walk(&entry.path(), &mut found);
-            }
-        }
+    for top in scope.groups() {
+        let mut below = Vec::new();
+        walk(&top, &mut below);
+        found.extend(below.into_iter().filter(|group| Path::new(group) != top));
     }
     found
 }
 
+/// A group, where it is there, and then all below it.
 fn walk(group: &Path, found: &mut Vec<String>) {
+    let Ok(entries) = std::fs::read_dir(group) else {
+        return;
+    };
     found.push(group.display().to_string());
-    for entry in std::fs::read_dir(group).into_iter().flatten().flatten() {
+    for entry in entries.flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             walk(&entry.path(), found);
         }
@@ -228,7 +220,7 @@ fn walk(group: &Path, found: &mut Vec<String>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Snapshot, assert_gone, descendants, lives, wait_for};
+    use super::{Scope, Snapshot, assert_gone, descendants, lives, wait_for};
     use std::time::Duration;
 
     #[test]
@@ -239,6 +231,7 @@ mod tests {
         let before = Snapshot::take();
         let mut child = std::process::Command::new(&program)
             .arg("60")
+            .envs(Scope::tree().env())
             .spawn()
             .expect("sleep is there");
         let pid = child.id();
@@ -265,6 +258,7 @@ mod tests {
         let _ends = Ends(
             std::process::Command::new(&program)
                 .arg("60")
+                .envs(Scope::tree().env())
                 .spawn()
                 .expect("sleep is there"),
         );

@@ -7,14 +7,21 @@
 //! - [`leftovers`]: what of Kiln is on this machine now, and whether two looks agree
 //! - [`hostile`]: the hostile probes, by the index, with their verdicts
 //! - [`programs`]: 164 small programs with their own assertions
+//! - [`stack`]: private servers for the queue worker, and a client of it
+//! - [`faults`], [`seed`], [`history`]: what can befall them, when, and whether every promise was kept
 //! - [`places`]: where the cases, the probes and the program are
 //!
 //! Nothing here knows Kiln's code: all is taken from its command line and its outcome.
 
 pub mod batch;
 pub mod check;
+pub mod faults;
+pub mod history;
 pub mod hostile;
 pub mod kiln;
 pub mod leftovers;
 pub mod places;
 pub mod programs;
+pub mod seed;
+pub mod stack;
+pub mod tmpfs;

@@ -15,6 +15,46 @@ pub fn repository() -> &'static Path {
     home().parent().expect("the crate lies in the repository")
 }
 
+/// Where everything is built, and where the tests keep their data.
+///
+/// # Panics
+/// When the folder we are in is gone.
+pub fn target() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| repository().join("target"), PathBuf::from);
+    std::path::absolute(target).expect("a path is not empty")
+}
+
+/// The virtual environment with a plain AMQP client and an S3 for Python: `KILN_TEST_VENV`, else `target/venv`.
+///
+/// # Panics
+/// When it is not there.
+pub fn venv() -> PathBuf {
+    let venv =
+        std::env::var_os("KILN_TEST_VENV").map_or_else(|| target().join("venv"), PathBuf::from);
+    assert!(
+        venv.join("made").is_file(),
+        "no virtual environment in `{}`: run `tests/python/venv`",
+        venv.display()
+    );
+    venv
+}
+
+/// A `kiln` built with the feature `checkpoints`: `KILN_CHECKPOINTS`, else `target/debug/kiln-checkpoints`.
+///
+/// # Panics
+/// When there is none.
+pub fn kiln_checkpoints() -> PathBuf {
+    let named = std::env::var_os("KILN_CHECKPOINTS");
+    let path = named.map_or_else(|| target().join("debug/kiln-checkpoints"), PathBuf::from);
+    assert!(
+        path.is_file(),
+        "no `{}`: `tests/run` builds it",
+        path.display()
+    );
+    path
+}
+
 /// The `kiln` under test: `KILN`, else the newer of the workspace's two builds.
 ///
 /// # Panics
@@ -33,8 +73,7 @@ pub fn kiln() -> PathBuf {
         );
         return path;
     }
-    let target = std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| repository().join("target"), PathBuf::from);
+    let target = target();
     let built = |profile: &str| {
         let path = target.join(profile).join("kiln");
         let when = path.metadata().and_then(|data| data.modified()).ok()?;
