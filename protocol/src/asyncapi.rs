@@ -14,7 +14,7 @@ const BINDING: &str = "0.3.0";
 
 /// The document.
 pub fn document() -> Value {
-    let classes = [Class::Interactive, Class::Batch].map(Class::as_str);
+    let classes = Class::ALL.map(Class::as_str);
     json!({
         "asyncapi": "3.0.0",
         "info": {

@@ -59,6 +59,9 @@ pub enum Class {
 }
 
 impl Class {
+    /// Every class, each of which has a queue.
+    pub const ALL: [Self; 2] = [Self::Interactive, Self::Batch];
+
     /// The word of the contract.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -27,16 +27,7 @@ pub const CONTROL: &str = "kiln.control";
 
 /// The queue of a class, or of one tenant's jobs of it.
 pub fn jobs_queue(class: Class, tenant: Option<&Tenant>) -> String {
-    let class = class.as_str();
-    match tenant {
-        None => format!("{JOBS}.{class}"),
-        Some(tenant) => format!("{JOBS}.{class}.{tenant}"),
-    }
-}
-
-impl Class {
-    /// Every class, each of which has a queue.
-    const ALL: [Self; 2] = [Self::Interactive, Self::Batch];
+    format!("{JOBS}.{}", jobs_key(class, tenant))
 }
 
 /// The delay queues and what they wait, in milliseconds. Each has an exchange of the same name.

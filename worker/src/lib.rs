@@ -29,6 +29,7 @@ pub mod fault;
 pub mod intake;
 pub mod journal;
 pub mod pipeline;
+mod plain;
 pub mod pool;
 pub mod registry;
 pub mod report;

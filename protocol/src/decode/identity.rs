@@ -81,7 +81,7 @@ pub(super) fn tenant(
 
 /// The class of the queue, else the job's, else the default.
 pub(super) fn class(fields: &mut Fields, admission: &Admission<'_>, report: &mut Report) -> Class {
-    let words = [Class::Interactive, Class::Batch].map(|class| (class.as_str(), class));
+    let words = Class::ALL.map(|class| (class.as_str(), class));
     let own = fields.word("class", &words, report);
     match (admission.class, own) {
         (Some(queue), Some(own)) if queue != own => {

@@ -25,6 +25,7 @@ use lapin::types::{AMQPValue, FieldTable};
 use lapin::{Channel, Confirmation, Connection, Error};
 use letter::Letter;
 use serde_json::json;
+use std::cell::OnceCell;
 
 /// Who put a message back among the jobs.
 const REPLAYED_BY: &str = "x-replayed-by";
@@ -115,11 +116,7 @@ pub(super) fn run(args: &DlqArgs) -> Result<Exit, Stop> {
             dry_run,
             link,
         } => {
-            let action = if *dry_run {
-                Action::List
-            } else {
-                Action::Replay
-            };
+            let action = Action::Replay.unless(*dry_run);
             (link, choice, id.as_deref(), action)
         }
         DlqCommand::Purge {
@@ -128,11 +125,7 @@ pub(super) fn run(args: &DlqArgs) -> Result<Exit, Stop> {
             dry_run,
             link,
         } => {
-            let action = if *dry_run {
-                Action::List
-            } else {
-                Action::Purge
-            };
+            let action = Action::Purge.unless(*dry_run);
             (link, choice, id.as_deref(), action)
         }
     };
@@ -147,12 +140,20 @@ enum Action {
     Purge,
 }
 
+impl Action {
+    /// This, or only a list of what it would reach.
+    fn unless(self, dry_run: bool) -> Self {
+        if dry_run { Self::List } else { self }
+    }
+}
+
 fn act(link: &LinkArgs, choice: &Choice, id: Option<&str>, action: Action) -> Result<Exit, Stop> {
     let place = link.place()?;
     super::runtime()?.block_on(async {
         let connection = place.connect().await?;
         let walk = Walk {
             place: &place,
+            results: OnceCell::new(),
             connection: &connection,
             json: link.json,
             action,
@@ -166,6 +167,8 @@ fn act(link: &LinkArgs, choice: &Choice, id: Option<&str>, action: Action) -> Re
 
 struct Walk<'a> {
     place: &'a Place,
+    /// Where outcomes are, opened for the first letter that is to be replayed.
+    results: OnceCell<Ledger>,
     connection: &'a Connection,
     json: bool,
     action: Action,
@@ -265,10 +268,17 @@ impl Walk<'_> {
         let Some(id) = id else {
             return Ok(false);
         };
+        let result = self.results()?.result(&id).await;
+        Ok(result.map_err(|error| store_stop(&error))?.is_some())
+    }
+
+    fn results(&self) -> Result<&Ledger, Stop> {
+        if let Some(ledger) = self.results.get() {
+            return Ok(ledger);
+        }
         let ledger = Ledger::open_to_read(&self.place.store, Metrics::new());
         let ledger = ledger.map_err(|error| store_stop(&error))?;
-        let result = ledger.result(&id).await;
-        Ok(result.map_err(|error| store_stop(&error))?.is_some())
+        Ok(self.results.get_or_init(|| ledger))
     }
 
     /// Whether the broker has it, before it is taken from the dead.

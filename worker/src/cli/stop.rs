@@ -2,6 +2,7 @@
 
 use crate::cli::exit::Exit;
 use crate::fault::chain;
+use crate::plain::plain;
 use std::error::Error;
 use std::io::Write as _;
 
@@ -56,15 +57,7 @@ impl Stop {
 
 /// A message on one line, without control characters that a name might have brought in.
 fn one_line(text: &str) -> String {
-    text.chars()
-        .flat_map(|c| {
-            let plain = !c.is_control();
-            plain
-                .then_some(c)
-                .into_iter()
-                .chain((!plain).then(|| c.escape_default()).into_iter().flatten())
-        })
-        .collect()
+    plain(text).collect()
 }
 
 #[cfg(test)]

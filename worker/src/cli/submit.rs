@@ -11,6 +11,7 @@ use kiln_protocol::decode::{Accepted, decode};
 use kiln_protocol::id::{JobId, Tenant};
 use kiln_protocol::job::Job;
 use kiln_protocol::outcome::Outcome;
+use kiln_protocol::topology::jobs_key;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read, Write as _};
@@ -244,12 +245,8 @@ fn show(outcome: &Outcome) -> Result<(), Stop> {
 
 /// Where the job belongs: its class's queue, or its tenant's own of that class.
 fn key(job: &Job) -> String {
-    let class = job.class.as_str();
-    if job.tenant == Tenant::default() {
-        class.to_owned()
-    } else {
-        format!("{class}.{}", job.tenant)
-    }
+    let own = job.tenant != Tenant::default();
+    jobs_key(job.class, own.then_some(&job.tenant))
 }
 
 /// An outcome in one line.

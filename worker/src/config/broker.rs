@@ -22,7 +22,6 @@ const OTHERS: [&str; 6] = [
     "kiln.results",
     "kiln.retry",
 ];
-const CLASSES: [Class; 2] = [Class::Interactive, Class::Batch];
 
 const AMQP_EXAMPLE: &str = "amqp://user:password@host:5672/vhost";
 const REDIS_EXAMPLE: &str = "redis://user:password@host:6379/0";
@@ -57,7 +56,7 @@ pub(super) fn amqp(sources: &Sources) -> (Option<Amqp>, Duration) {
         topology: raw.topology.unwrap_or(TopologyMode::Passive),
         trust_tenant: raw.trust_tenant.unwrap_or(false),
         consumer_timeout,
-        queues: raw.queues.unwrap_or_else(|| CLASSES.to_vec()),
+        queues: raw.queues.unwrap_or_else(|| Class::ALL.to_vec()),
         reply_prefixes: raw
             .reply_prefixes
             .unwrap_or_else(|| vec![REPLY_PREFIX.to_owned()]),
@@ -140,12 +139,12 @@ fn read(keys: &Keys) -> Raw {
 fn queues(keys: &Keys) -> Option<Vec<Class>> {
     let mut found = Vec::new();
     for word in keys.texts("queues")? {
-        match CLASSES.into_iter().find(|class| class.as_str() == word) {
+        match Class::ALL.into_iter().find(|class| class.as_str() == word) {
             Some(class) if found.contains(&class) => {
                 keys.wrong("queues", format!("`{word}` is given twice"));
             }
             Some(class) => found.push(class),
-            None => keys.wrong("queues", unknown(&word, &CLASSES.map(Class::as_str))),
+            None => keys.wrong("queues", unknown(&word, &Class::ALL.map(Class::as_str))),
         }
     }
     if found.is_empty() {

@@ -2,6 +2,7 @@
 
 use crate::intake::Properties;
 use crate::intake::amqp::DIRECT_REPLY as DIRECT;
+use crate::plain::plain;
 use kiln_protocol::id::JobId;
 use kiln_protocol::refusal::Refusal;
 
@@ -56,14 +57,7 @@ pub(super) fn is_allowed(queue: &str, prefixes: &[String]) -> bool {
 
 /// The beginning of somebody's word, fit to be shown.
 pub(super) fn shown(text: &str, chars_max: usize) -> String {
-    let plain = text.chars().flat_map(|c| {
-        let control = c.is_control();
-        (!control)
-            .then_some(c)
-            .into_iter()
-            .chain(control.then(|| c.escape_default()).into_iter().flatten())
-    });
-    plain.take(chars_max).collect()
+    plain(text).take(chars_max).collect()
 }
 
 #[cfg(test)]
