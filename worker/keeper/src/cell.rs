@@ -98,8 +98,8 @@ pub(crate) struct Cell {
     pub(crate) oom: Option<Oom>,
     pub(crate) scratch: Option<OwnedFd>,
     pub(crate) listener: Option<OwnedFd>,
-    /// The mount namespaces of the cell: held so that their end is not a part of the job's.
-    pub(crate) mounts: [Option<OwnedFd>; 2],
+    /// The mount namespace of the cell: held so that its end is not a part of the job's.
+    pub(crate) mounts: Option<OwnedFd>,
 }
 
 impl Cell {
@@ -110,14 +110,19 @@ impl Cell {
         filter: &Filter,
     ) -> Result<Self, Failure> {
         let (placing, usage, oom) = take(&order, &mut message).at(Step::Sockets)?;
+        let network = order
+            .network_kept
+            .then(|| message.take(order.placement.descriptors()))
+            .transpose()
+            .at(Step::Network)?;
         let (events, cell_events) = socket::pair().at(Step::Sockets)?;
         let (go, cell_go) = socket::pair().at(Step::Sockets)?;
         let (stage_worker, stage) = socket::pair().at(Step::Sockets)?;
-        let flags = libc::CLONE_NEWPID
-            | libc::CLONE_NEWNS
-            | libc::CLONE_NEWIPC
-            | libc::CLONE_NEWNET
-            | libc::CLONE_NEWUTS;
+        let mut flags =
+            libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+        if network.is_none() {
+            flags |= libc::CLONE_NEWNET;
+        }
         let pidfd = match process::clone(flags, None).at(Step::CloneCell)? {
             Cloned::Child => init::run(&Ends {
                 order: &order,
@@ -125,6 +130,7 @@ impl Cell {
                 go: cell_go.as_fd(),
                 stage: stage.as_fd(),
                 placing: &placing,
+                network: network.as_ref().map(AsFd::as_fd),
                 filter,
             }),
             Cloned::Parent { pidfd, .. } => pidfd,
@@ -147,7 +153,7 @@ impl Cell {
             oom,
             scratch: None,
             listener: None,
-            mounts: [None, None],
+            mounts: None,
         })
     }
 
@@ -156,11 +162,10 @@ impl Cell {
         match report {
             Report::Scratch => {
                 self.scratch = Some(with.take(0).at(Step::SendScratch)?);
-                self.mounts[0] = Some(with.take(1).at(Step::SendScratch)?);
+                self.mounts = Some(with.take(1).at(Step::SendScratch)?);
             }
             Report::Listener => {
                 self.listener = Some(with.take(0).at(Step::SendListener)?);
-                self.mounts[1] = Some(with.take(1).at(Step::SendListener)?);
             }
             Report::WaiterReady => self.waiter_ready = true,
             Report::StagerReady => self.stager = Stager::Waiting,

@@ -11,6 +11,7 @@ use crate::sys::{Errno, socket};
 use crate::walk::walk;
 use kiln_keeper::collect::{Entry, MESSAGE_MAX, Message};
 use kiln_keeper::step::Step;
+use kiln_keeper::wire::KEEPER_CAPABILITIES;
 use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -34,6 +35,7 @@ fn lock_down(socket: BorrowedFd<'_>, scratch: BorrowedFd<'_>) -> Result<OwnedFd,
     let job =
         file::open_beneath(scratch, c"job", libc::O_DIRECTORY, 0).at(Step::WorkingDirectory)?;
     file::keep_only(&[job.as_fd()]).at(Step::Descriptors)?;
+    cred::drop_bounding_set(KEEPER_CAPABILITIES).at(Step::BoundingSet)?;
     lock::lock(COLLECTOR_ID, Capabilities::DAC_READ_SEARCH)?;
     Ok(job)
 }

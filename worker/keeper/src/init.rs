@@ -7,10 +7,10 @@ use crate::sys::cred::{self, Capabilities};
 use crate::sys::file::{self, standard};
 use crate::sys::poll::now;
 use crate::sys::process::{self, Cloned, exit};
-use crate::sys::{Errno, mount, socket};
+use crate::sys::{Errno, socket};
 use crate::{masks, mounts, waiter};
 use kiln_keeper::step::Step;
-use kiln_keeper::wire::{JOB_ID, OWNER_ID, Prepare};
+use kiln_keeper::wire::{JOB_ID, KEEPER_CAPABILITIES, OWNER_ID, Prepare};
 use std::ffi::CStr;
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -22,6 +22,8 @@ pub(crate) struct Ends<'a> {
     pub(crate) go: BorrowedFd<'a>,
     pub(crate) stage: BorrowedFd<'a>,
     pub(crate) placing: &'a Placing,
+    /// A network namespace that serves again, with `lo` up; else there is a new one.
+    pub(crate) network: Option<BorrowedFd<'a>>,
     pub(crate) filter: &'a Filter,
 }
 
@@ -46,13 +48,18 @@ pub(crate) fn run(ends: &Ends<'_>) -> ! {
 
 fn build(ends: &Ends<'_>) -> Result<(), Failure> {
     cred::set_name(c"init").at(Step::CellDescriptors)?;
+    if let Some(network) = ends.network {
+        process::enter(network, libc::CLONE_NEWNET).at(Step::Network)?;
+    }
     leave_keeper(ends).at(Step::CellDescriptors)?;
     process::set_umask(0);
     process::new_session().at(Step::Session)?;
     let scratch = mounts::build(ends.order)?;
     masks::lay()?;
     mounts::bind_scratch()?;
-    socket::raise_loopback().at(Step::Loopback)?;
+    if ends.network.is_none() {
+        socket::raise_loopback().at(Step::Loopback)?;
+    }
     process::set_host_name(c"kiln").at(Step::HostName)?;
     let own = file::open(c"/proc/self/ns/mnt", libc::O_RDONLY).at(Step::SendScratch)?;
     let mapped = file::event().at(Step::CloneWaiter)?;
@@ -63,8 +70,6 @@ fn build(ends: &Ends<'_>) -> Result<(), Failure> {
         .send(ends.events, &[scratch.as_fd(), own.as_fd()])
         .at(Step::SendScratch)?;
     drop((scratch, own, mapped));
-    // The waiter has copies of all these mounts. What only reaps needs none.
-    mount::detach(c"/proc").at(Step::Proc)?;
     lock(ends)
 }
 
@@ -86,10 +91,10 @@ fn leave_keeper(ends: &Ends<'_>) -> Result<(), Errno> {
     file::keep_only(&keep[..count])
 }
 
-/// Its own user namespace locks the mounts it inherits: the masks cannot be taken off.
+/// The cell's mounts belong to the sandbox's user namespace, and the waiter is in one below it:
+/// nothing it may ever gain lets it take a mask off. A copy of them for itself would be no safer.
 fn clone_waiter(ends: &Ends<'_>, mapped: BorrowedFd<'_>) -> Result<(), Failure> {
-    let flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS;
-    match process::clone(flags, ends.placing.leaf()).at(Step::CloneWaiter)? {
+    match process::clone(libc::CLONE_NEWUSER, ends.placing.leaf()).at(Step::CloneWaiter)? {
         Cloned::Child => waiter::run(ends, mapped),
         Cloned::Parent { pid: WAITER, .. } => Ok(()),
         Cloned::Parent { .. } => Err(Errno(libc::ESRCH)).at(Step::CloneWaiter),
@@ -122,7 +127,7 @@ fn write_once(path: &CStr, text: &[u8]) -> Result<(), Errno> {
 fn lock(ends: &Ends<'_>) -> Result<(), Failure> {
     file::place(ends.events, 0).at(Step::CellLock)?;
     file::close_from(3).at(Step::CellLock)?;
-    let locked = cred::drop_bounding_set()
+    let locked = cred::drop_bounding_set(KEEPER_CAPABILITIES)
         .and_then(|()| cred::set_capabilities(Capabilities::NONE))
         .at(Step::CellLock);
     if let Err(failure) = locked {

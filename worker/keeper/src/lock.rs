@@ -6,11 +6,10 @@ use crate::sys::process;
 use kiln_keeper::step::Step;
 use kiln_keeper::wire::Prepare;
 
-/// No bounding set, one id, these capabilities, no way to gain any, and no looking in.
+/// One id, these capabilities, no way to gain any, and no looking in.
 ///
-/// The bounding set goes first: dropping from it needs `CAP_SETPCAP`, which the last step ends.
+/// The bounding set has gone before: dropping from it needs `CAP_SETPCAP`, which this ends.
 pub(crate) fn lock(id: u32, keep: Capabilities) -> Result<(), Failure> {
-    cred::drop_bounding_set().at(Step::BoundingSet)?;
     if keep != Capabilities::NONE {
         cred::keep_capabilities().at(Step::Capabilities)?;
     }

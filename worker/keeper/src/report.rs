@@ -28,9 +28,9 @@ impl<T> At<T> for Result<T, Errno> {
 /// A message to the keeper: four words.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Report {
-    /// From the cell's init. Descriptors: the tmpfs' root, the init's mount namespace.
+    /// From the cell's init. Descriptors: the tmpfs' root, the cell's mount namespace.
     Scratch,
-    /// From the waiter. Descriptors: the filter's listener, the waiter's mount namespace.
+    /// From the waiter. Descriptor: the filter's listener.
     Listener,
     /// From the waiter: it is locked and waits.
     WaiterReady,
@@ -79,7 +79,7 @@ impl Report {
         };
         let (report, fds) = match word(0) {
             1 => (Self::Scratch, 2),
-            2 => (Self::Listener, 2),
+            2 => (Self::Listener, 1),
             3 => (Self::WaiterReady, 0),
             4 => (Self::StagerReady, 0),
             5 => (Self::StagerEnded(word(4)), 0),

@@ -43,6 +43,7 @@ steps! {
     Proc = "mount the cell's proc",
     Mask = "mask a file of the cell's proc",
     ReadOnlySys = "make `/proc/sys` of the cell read-only",
+    Network = "enter the network namespace that was kept",
     Loopback = "raise the cell's loopback device",
     HostName = "set the cell's host name",
     CloneWaiter = "clone the waiting process",

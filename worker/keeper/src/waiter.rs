@@ -42,6 +42,8 @@ fn prepare(ends: &Ends<'_>, mapped: BorrowedFd<'_>) -> Result<(), Failure> {
     process::unshare(libc::CLONE_NEWCGROUP).at(Step::CgroupNamespace)?;
     let mut word = [0; 8];
     file::read(mapped, &mut word).at(Step::AwaitMap)?;
+    // Here, for the stager too. A new user namespace begins with all of them.
+    cred::drop_bounding_set(u64::MAX).at(Step::BoundingSet)?;
     match process::clone(libc::CLONE_PARENT, None).at(Step::CloneStager)? {
         Cloned::Child => stager::run(ends),
         Cloned::Parent { .. } => {}
@@ -52,17 +54,16 @@ fn prepare(ends: &Ends<'_>, mapped: BorrowedFd<'_>) -> Result<(), Failure> {
 }
 
 fn lock_down(ends: &Ends<'_>) -> Result<(), Failure> {
-    let mounts = file::open(c"/proc/self/ns/mnt", libc::O_RDONLY).at(Step::Descriptors)?;
-    file::keep_only(&[mounts.as_fd(), ends.filter.memfd().as_fd()]).at(Step::Descriptors)?;
+    file::keep_only(&[ends.filter.memfd().as_fd()]).at(Step::Descriptors)?;
     process::set_umask(0o022);
     file::change_directory(c"/job").at(Step::WorkingDirectory)?;
     lock::limit(ends.order)?;
     lock::lock(JOB_ID, Capabilities::NONE)?;
     let listener = ends.filter.install_with_listener().at(Step::JobFilter)?;
     Report::Listener
-        .send(GO, &[listener.as_fd(), mounts.as_fd()])
+        .send(GO, &[listener.as_fd()])
         .at(Step::SendListener)?;
-    drop((listener, mounts));
+    drop(listener);
     // The filter's memfd is all that is left.
     file::close_from(3).at(Step::Descriptors)?;
     Report::WaiterReady.send(GO, &[]).at(Step::SendListener)

@@ -29,6 +29,13 @@ pub const JOB_ID: u32 = 1000;
 /// The uid and gid that own read-only inputs inside the cell.
 pub const OWNER_ID: u32 = 1001;
 
+/// Inodes of a cell's tmpfs before a job: its root, and one for each writable place.
+pub const SCRATCH_INODES: u64 = 5;
+/// The capabilities of a keeper in its user namespace, as the kernel's mask: `CAP_CHOWN`,
+/// `CAP_DAC_READ_SEARCH`, `CAP_SETGID`, `CAP_SETUID`, `CAP_SETPCAP`, `CAP_NET_ADMIN`,
+/// `CAP_SYS_ADMIN`. Its bounding set is the same.
+pub const KEEPER_CAPABILITIES: u64 = 1 << 0 | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 12 | 1 << 21;
+
 /// A message that neither end may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
@@ -97,6 +104,7 @@ mod tests {
             open_files: 1024,
             open_files_max: 4096,
             affinity: 3,
+            network_kept: true,
         };
         for m in [
             FromWarden::Init,

@@ -29,6 +29,7 @@ mod devices;
 pub mod image;
 mod instance;
 mod keeper;
+mod kernel;
 mod limits;
 mod monitor;
 pub mod profile;

@@ -4,11 +4,13 @@
 //! - [`placed`]: whether a new cell is what it must be
 //! - [`manifest`]: what a keeper is
 //! - [`locked`]: whether a keeper has locked itself down
+//! - [`network`]: whether a cell's network may serve the next one
 //! - [`clean`]: whether anything is left of a job
 
 pub(crate) mod clean;
 pub(crate) mod locked;
 pub(crate) mod manifest;
+pub(crate) mod network;
 pub(crate) mod placed;
 pub(crate) mod process;
 

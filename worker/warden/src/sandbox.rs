@@ -17,18 +17,19 @@
 
 mod fault;
 mod limit;
+mod place;
 mod reset;
 
 pub(crate) use fault::Fault;
 
 use crate::cgroup::Leaf;
 use crate::container::{Container, RemoveError};
-use crate::keeper::{self, KeeperError};
+use crate::keeper;
 use crate::limits;
 use crate::profile::{LimitName, LimitTable};
 use crate::proof::locked;
 use crate::proof::manifest::Manifest;
-use crate::proof::placed::{self, Wanted};
+use crate::proof::network::{Looker, Network};
 use crate::proof::process::{Namespaces, Process};
 use crate::uids::{JobIds, Range};
 use crate::wire::{CellLimits, Event, SandboxId};
@@ -55,6 +56,7 @@ pub(crate) struct Shared {
     pub(crate) cpus: Vec<usize>,
     pub(crate) job_filter: OwnedFd,
     pub(crate) keeper_filter: OwnedFd,
+    pub(crate) networks: Looker,
 }
 
 /// One sandbox.
@@ -77,6 +79,8 @@ struct Cell {
     job_id: u32,
     owner_id: u32,
     affinity: u64,
+    /// Until the cell is placed: that of the last cell, where nothing was done in it.
+    network: Option<Network>,
 }
 
 #[derive(Debug)]
@@ -266,6 +270,7 @@ impl Sandbox {
             job_id,
             owner_id,
             affinity,
+            network: None,
         })
     }
 
@@ -281,9 +286,11 @@ impl Sandbox {
             open_files: cell.limits.open_files,
             open_files_max: self.open_files_max(),
             affinity: cell.affinity,
+            network_kept: cell.network.is_some(),
         });
         let descriptors = cell.leaf.keeper_fds()?;
-        let borrowed: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
+        let network = cell.network.as_ref().map(Network::descriptor);
+        let borrowed: Vec<_> = descriptors.iter().chain(network).map(AsFd::as_fd).collect();
         keeper::send(&self.container.socket, &prepare, &borrowed)?;
         self.state = State::Preparing {
             golden,
@@ -291,59 +298,6 @@ impl Sandbox {
             until: Instant::now() + ANSWER_MAX,
         };
         Ok(())
-    }
-
-    /// Proves the cell that the keeper has built, and offers it to the worker.
-    fn place(
-        &mut self,
-        shared: &Shared,
-        golden: Manifest,
-        cell: Cell,
-        descriptors: Vec<OwnedFd>,
-    ) -> Result<Emit, Fault> {
-        let Ok([scratch, stage]) = <[OwnedFd; 2]>::try_from(descriptors) else {
-            return Err(KeeperError::Malformed.into());
-        };
-        let placed = placed::prove(&self.wanted(shared, &golden, &cell, &scratch), true)?;
-        let handed = scratch.try_clone().map_err(Fault::Descriptor)?;
-        let (counters, files): (Vec<_>, Vec<_>) = cell.leaf.counters()?.into_iter().unzip();
-        let event = Event::Ready {
-            sandbox: self.id,
-            generation: cell.generation,
-            limits: cell.limits,
-            counters,
-        };
-        self.state = State::Waiting {
-            golden,
-            cell,
-            waiter: placed.waiter,
-            scratch,
-        };
-        Ok(Emit {
-            event,
-            descriptors: [handed, stage].into_iter().chain(files).collect(),
-        })
-    }
-
-    fn wanted<'a>(
-        &'a self,
-        shared: &'a Shared,
-        golden: &'a Manifest,
-        cell: &'a Cell,
-        scratch: &'a OwnedFd,
-    ) -> Wanted<'a> {
-        Wanted {
-            keeper: &self.container.keeper,
-            keeper_namespaces: &golden.namespaces,
-            outside: &shared.outside,
-            leaf: &cell.leaf,
-            limits: &cell.limits,
-            open_files_max: self.open_files_max(),
-            job_uid: self.range.host(cell.job_id),
-            owner_uid: self.range.host(cell.owner_id),
-            affinity: cell.affinity,
-            scratch: scratch.as_fd(),
-        }
     }
 
     /// The hard limit of a waiting process: what its soft limit may be raised to. That takes no

@@ -16,7 +16,7 @@ use oci_spec::runtime::{
 use std::collections::HashSet;
 use std::path::Path;
 
-/// What a keeper may do in its user namespace.
+/// What a keeper may do in its user namespace: `KEEPER_CAPABILITIES` by name.
 pub(crate) const CAPABILITIES: [Capability; 7] = [
     Capability::Chown,
     Capability::DacReadSearch,
@@ -26,10 +26,6 @@ pub(crate) const CAPABILITIES: [Capability; 7] = [
     Capability::Setuid,
     Capability::SysAdmin,
 ];
-
-/// [`CAPABILITIES`] as the kernel's mask.
-pub(crate) const CAPABILITY_MASK: u64 =
-    1 << 0 | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 12 | 1 << 21;
 
 /// Those that libcontainer makes; the user namespace is there already.
 const NAMESPACES: [LinuxNamespaceType; 5] = [

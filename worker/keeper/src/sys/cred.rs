@@ -62,9 +62,9 @@ pub(crate) fn keep_capabilities() -> Result<(), Errno> {
     prctl(libc::PR_SET_KEEPCAPS, 1)
 }
 
-/// Drops every capability that the kernel knows from the bounding set.
-pub(crate) fn drop_bounding_set() -> Result<(), Errno> {
-    for capability in 0..64 {
+/// Drops the capabilities of a mask from the bounding set, as far as the kernel knows them.
+pub(crate) fn drop_bounding_set(held: u64) -> Result<(), Errno> {
+    for capability in (0..64).filter(|capability| held >> capability & 1 == 1) {
         match prctl(libc::PR_CAPBSET_DROP, capability) {
             Ok(()) => {}
             // The first number that the kernel does not know.

@@ -11,6 +11,17 @@ pub enum Placement {
     V2,
 }
 
+impl Placement {
+    /// Descriptors that go with it.
+    #[must_use]
+    pub fn descriptors(self) -> usize {
+        match self {
+            Self::V1 { tasks } => usize::from(tasks) + 3,
+            Self::V2 => 2,
+        }
+    }
+}
+
 /// What a cell is built from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prepare {
@@ -31,6 +42,8 @@ pub struct Prepare {
     pub open_files_max: u64,
     /// CPUs the job may run on, as a mask of the first 64.
     pub affinity: u64,
+    /// The last cell's network namespace, which the warden found as it was made, serves again.
+    pub network_kept: bool,
 }
 
 /// From the warden to the keeper.
@@ -40,7 +53,7 @@ pub enum FromWarden {
     /// [`crate::spec::Filter`]); the keeper's own filter (the same format).
     Init,
     /// Descriptors on v1: the `tasks` files, `cpuacct.usage`, an eventfd for OOM, `memory.oom_control`.
-    /// On v2: the leaf's directory (`O_PATH`), `cpu.stat`.
+    /// On v2: the leaf's directory (`O_PATH`), `cpu.stat`. Then a network namespace that is kept.
     Prepare(Prepare),
     /// Re-sizes the tmpfs of the waiting cell. No descriptors.
     Resize { disk_bytes: u64, inodes: u64 },
@@ -71,14 +84,9 @@ impl FromWarden {
     pub fn descriptors(&self) -> usize {
         match self {
             Self::Init => 3,
-            Self::Prepare(Prepare {
-                placement: Placement::V1 { tasks },
-                ..
-            }) => usize::from(*tasks) + 3,
-            Self::Prepare(Prepare {
-                placement: Placement::V2,
-                ..
-            }) => 2,
+            Self::Prepare(prepare) => {
+                prepare.placement.descriptors() + usize::from(prepare.network_kept)
+            }
             Self::Resize { .. } => 0,
         }
     }
@@ -104,6 +112,7 @@ impl FromWarden {
                     p.open_files,
                     p.open_files_max,
                     p.affinity,
+                    u64::from(p.network_kept),
                 ])
             }
             Self::Resize { disk_bytes, inodes } => words(&[3, disk_bytes, inodes]),
@@ -129,6 +138,11 @@ impl FromWarden {
                 open_files: w[8],
                 open_files_max: w[9],
                 affinity: w[10],
+                network_kept: match w[11] {
+                    0 => false,
+                    1 => true,
+                    _ => return Err(Malformed),
+                },
             })),
             3 => Ok(Self::Resize {
                 disk_bytes: w[1],

@@ -221,6 +221,7 @@ fn a_message_of_the_wardens_out_of_its_phase_ends_the_sandbox() {
             open_files: 100,
             open_files_max: 100,
             affinity: 1,
+            network_kept: false,
         })
     };
     let whole = |message: FromWarden| wire::to_bytes(&message.encode()).to_vec();

@@ -192,6 +192,7 @@ impl Sandbox {
             open_files: self.open_files,
             open_files_max: self.open_files,
             affinity: self.affinity,
+            network_kept: false,
         });
         let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
         sys::send(&self.warden, &wire::to_bytes(&prepare.encode()), &fds).expect("send Prepare");

@@ -98,17 +98,26 @@ pub(super) fn remove(tree: &Tree, path: &Path) -> Result<(), CgroupError> {
 }
 
 /// Removes one group that should be empty; a process listed in it is an answer, not a wait.
+///
+/// The kernel removes a group that no process is in, and no other: to ask it is the proof.
 pub(super) fn remove_leaf(dir: &Path) -> Result<(), CgroupError> {
-    let listed = match knob::numbers(&dir.join("cgroup.procs")) {
-        Err(CgroupError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-            return Ok(());
+    match fs::remove_dir(dir) {
+        Ok(()) => return Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::ResourceBusy => {}
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(source) => {
+            return Err(CgroupError::Remove {
+                dir: dir.into(),
+                source,
+            });
         }
-        listed => listed?,
-    };
-    if listed.is_empty() {
-        remove_by(dir, Instant::now() + LEAF_MAX)
-    } else {
-        Err(CgroupError::Busy { dir: dir.into() })
+    }
+    match knob::numbers(&dir.join("cgroup.procs"))?.as_slice() {
+        [] => remove_by(dir, Instant::now() + LEAF_MAX),
+        pids => Err(CgroupError::Survivors {
+            dir: dir.into(),
+            pids: pids.to_vec(),
+        }),
     }
 }
 

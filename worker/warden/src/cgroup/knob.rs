@@ -1,12 +1,12 @@
 //! How is one file of a control group read, written and proved?
 
 use super::CgroupError;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use crate::kernel;
+use rustix::fs::{Mode, OFlags, open};
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-
-/// Bytes of a kernel file at most: 100,000 members of a group, or any mount table we would use.
-const READ_MAX: u64 = 1 << 20;
 
 /// A file and what it must say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,9 +28,34 @@ impl Knob {
         })
     }
 
+    /// Writes the value to a group that nobody has used yet, and leaves the file open.
+    pub(super) fn write(&self) -> Result<OwnedFd, CgroupError> {
+        let failed = |e: rustix::io::Errno| CgroupError::Write {
+            file: self.file.clone(),
+            wanted: self.wanted.clone(),
+            source: e.into(),
+        };
+        let fd = open(&self.file, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
+        // The kernel takes a value whole or not at all.
+        rustix::io::write(&fd, self.wanted.as_bytes()).map_err(failed)?;
+        Ok(fd)
+    }
+
     /// Reads the value back and compares it.
     pub(super) fn prove(&self) -> Result<(), CgroupError> {
-        let held = read(&self.file)?;
+        self.compare(read(&self.file)?)
+    }
+
+    /// Reads the value back through the open file and compares it.
+    pub(super) fn prove_by(&self, fd: &OwnedFd) -> Result<(), CgroupError> {
+        let held = kernel::read_at_start(fd.as_fd()).map_err(|source| CgroupError::Read {
+            file: self.file.clone(),
+            source,
+        })?;
+        self.compare(trimmed(held))
+    }
+
+    fn compare(&self, held: String) -> Result<(), CgroupError> {
         if held == self.wanted {
             return Ok(());
         }
@@ -42,23 +67,22 @@ impl Knob {
     }
 }
 
-/// The whole text of a kernel file, without the last newline.
+/// The whole text of a control file, without the last newline.
 pub(super) fn read(file: &Path) -> Result<String, CgroupError> {
-    let text = || -> io::Result<String> {
-        let mut text = String::new();
-        File::open(file)?
-            .take(READ_MAX + 1)
-            .read_to_string(&mut text)?;
-        if text.len() as u64 > READ_MAX {
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        Ok(text)
-    };
-    let text = text().map_err(|source| CgroupError::Read {
-        file: file.into(),
-        source,
-    })?;
-    Ok(text.trim_end_matches('\n').to_owned())
+    let opened = open(file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    let text = opened
+        .map_err(io::Error::from)
+        .and_then(|fd| kernel::read_short(fd.as_fd()))
+        .map_err(|source| CgroupError::Read {
+            file: file.into(),
+            source,
+        })?;
+    Ok(trimmed(text))
+}
+
+fn trimmed(mut text: String) -> String {
+    text.truncate(text.trim_end_matches('\n').len());
+    text
 }
 
 /// A kernel file that is one number; v2's `max` is the largest.

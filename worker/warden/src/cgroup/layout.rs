@@ -1,5 +1,6 @@
 //! Where are the hierarchies mounted, and which directories and files are a group of ours?
 
+use super::limits::SOCKETS_V1;
 use super::{CgroupError, knob};
 use crate::wire::CgroupVersion;
 use rustix::fs::{Mode, OFlags};
@@ -9,6 +10,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// What v2 must enable on the way down to a group of ours; `cpu.stat` there needs no controller.
 const V2_CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
@@ -55,6 +57,14 @@ pub(super) struct Tree {
     strays: Vec<PathBuf>,
     #[expect(dead_code, reason = "held open: the paths above lead through them")]
     held: Held,
+    known: Known,
+}
+
+/// What the same mounts always answer, asked once.
+#[derive(Debug, Default)]
+struct Known {
+    devices: OnceLock<Option<PathBuf>>,
+    sockets_apart: OnceLock<bool>,
 }
 
 impl Tree {
@@ -102,6 +112,7 @@ impl Tree {
                 mounts,
                 strays,
                 held: Held::default(),
+                known: Known::default(),
             })
         } else {
             Err(missing.into_iter().map(Controller::name).collect())
@@ -124,6 +135,7 @@ impl Tree {
                     }],
                     strays: Vec::new(),
                     held: Held::default(),
+                    known: Known::default(),
                 });
             }
         }
@@ -165,15 +177,25 @@ impl Tree {
             mounts,
             strays,
             held,
+            known: Known::default(),
         })
     }
 
     /// The group `path` where v1 lists devices, if it does.
     pub(super) fn devices(&self, path: &Path) -> Option<PathBuf> {
-        self.strays
-            .iter()
-            .find(|point| point.join("devices.list").exists())
-            .map(|point| point.join(path))
+        let lists = |point: &&PathBuf| point.join("devices.list").exists();
+        let find = || self.strays.iter().find(lists).cloned();
+        let point = self.known.devices.get_or_init(find).as_ref();
+        point.map(|point| point.join(path))
+    }
+
+    /// Whether what sockets hold is counted apart, as v1 does where the kernel can count it.
+    pub(super) fn counts_sockets_apart(&self) -> bool {
+        let counts = || {
+            let file = self.file(Controller::Memory, Path::new(""), SOCKETS_V1);
+            self.version == CgroupVersion::V1 && file.exists()
+        };
+        *self.known.sockets_apart.get_or_init(counts)
     }
 
     /// The file `name` of the group `path`, in the hierarchy of `controller`.

@@ -29,7 +29,7 @@ impl Leaf {
     ) -> Result<Self, CgroupError> {
         tree.make(&path)?;
         let leaf = Self { tree, path };
-        leaf.set(limits)?;
+        Limits::from(limits).set_new(&leaf.tree, &leaf.path)?;
         leaf.tree.give(&leaf.path, keeper_uid)?;
         Ok(leaf)
     }

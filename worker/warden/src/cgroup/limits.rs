@@ -53,10 +53,8 @@ impl Limits {
             ],
         };
         // What sockets hold: v2 counts it with the rest, v1 apart, and not at all without a limit.
-        // A kernel that cannot count it has no such file anywhere.
-        let sockets = knob(Controller::Memory, SOCKETS_V1, memory);
-        if tree.version == CgroupVersion::V1 && sockets.file.exists() {
-            knobs.push(sockets);
+        if tree.counts_sockets_apart() {
+            knobs.push(knob(Controller::Memory, SOCKETS_V1, memory));
         }
         knobs.push(knob(Controller::Pids, "pids.max", self.pids.to_string()));
         match (tree.version, quota) {
@@ -72,6 +70,17 @@ impl Limits {
             }
         }
         knobs
+    }
+
+    /// Writes all to a group that is new, then proves all.
+    pub(super) fn set_new(self, tree: &Tree, path: &Path) -> Result<(), CgroupError> {
+        let knobs = self.knobs(tree, path);
+        let written = knobs.iter().map(Knob::write);
+        let written = written.collect::<Result<Vec<_>, _>>()?;
+        for (knob, fd) in knobs.iter().zip(&written) {
+            knob.prove_by(fd)?;
+        }
+        prove_oom_killer(tree, path)
     }
 
     /// Writes what differs, then proves all.
@@ -95,20 +104,26 @@ impl Limits {
         for knob in self.knobs(tree, path) {
             knob.prove()?;
         }
-        if tree.version == CgroupVersion::V1 {
-            let file = tree.file(Controller::Memory, path, "memory.oom_control");
-            let held = knob::read(&file)?;
-            let wanted = "oom_kill_disable 0";
-            if !held.lines().any(|line| line == wanted) {
-                return Err(CgroupError::Differs {
-                    file,
-                    wanted: wanted.into(),
-                    held,
-                });
-            }
-        }
-        Ok(())
+        prove_oom_killer(tree, path)
     }
+}
+
+/// v1 can switch it off for a group, which then stands still for ever.
+fn prove_oom_killer(tree: &Tree, path: &Path) -> Result<(), CgroupError> {
+    if tree.version == CgroupVersion::V2 {
+        return Ok(());
+    }
+    let file = tree.file(Controller::Memory, path, "memory.oom_control");
+    let held = knob::read(&file)?;
+    let wanted = "oom_kill_disable 0";
+    if held.lines().any(|line| line == wanted) {
+        return Ok(());
+    }
+    Err(CgroupError::Differs {
+        file,
+        wanted: wanted.into(),
+        held,
+    })
 }
 
 impl From<&CellLimits> for Limits {
@@ -123,4 +138,5 @@ impl From<&CellLimits> for Limits {
 
 const LIMIT_V1: &str = "memory.limit_in_bytes";
 const MEMSW_V1: &str = "memory.memsw.limit_in_bytes";
-const SOCKETS_V1: &str = "memory.kmem.tcp.limit_in_bytes";
+/// What v1 counts of sockets apart.
+pub(super) const SOCKETS_V1: &str = "memory.kmem.tcp.limit_in_bytes";

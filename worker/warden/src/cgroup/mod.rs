@@ -102,7 +102,11 @@ pub struct Hierarchy {
 
 /// Finds memory, pids, cpu and cpuacct: v1 where these are mounted so, else v2.
 pub fn detect() -> Result<Hierarchy, CgroupError> {
-    let text = knob::read(Path::new("/proc/self/mountinfo"))?;
+    let file = Path::new("/proc/self/mountinfo");
+    let text = std::fs::read_to_string(file).map_err(|source| CgroupError::Read {
+        file: file.into(),
+        source,
+    })?;
     Ok(Hierarchy {
         tree: Arc::new(Tree::from_mountinfo(&text)?),
     })

@@ -40,7 +40,7 @@ impl SandboxGroup {
         };
         let keeper = group.keeper();
         group.tree.make(&keeper)?;
-        Limits::KEEPER.set(&group.tree, &keeper)?;
+        Limits::KEEPER.set_new(&group.tree, &keeper)?;
         Ok(group)
     }
 
@@ -134,7 +134,7 @@ impl SandboxGroup {
         };
         let devices = self.keeper_devices();
         for dir in self.tree.dirs(&self.keeper()).into_iter().chain(devices) {
-            expect(dir.join("cgroup.procs"), &[pid])?;
+            // It lists the threads of every process there is.
             expect(dir.join(threads), &[pid])?;
         }
         Limits::KEEPER.prove(&self.tree, &self.keeper())

@@ -5,10 +5,13 @@
 
 use super::manifest::Manifest;
 use super::process::{LookError, Process};
-use crate::cgroup::{Leaf, SandboxGroup};
+use crate::cgroup::{CgroupError, Leaf, SandboxGroup};
+use crate::kernel;
 use crate::wire::{Residue, ResidueKind};
 use std::error::Error;
-use std::fs;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
 
 /// What to look at.
 #[derive(Debug)]
@@ -21,9 +24,16 @@ pub(crate) struct Spent<'a> {
     pub(crate) uids: [u64; 2],
 }
 
-/// Everything that should not be there; empty where the sandbox is clean.
+/// Everything that should not be there; empty where the sandbox is clean, and its leaf removed.
+///
+/// Children of the keeper are members of its control groups or of the leaf, and seen there.
 pub(crate) fn residue(spent: &Spent<'_>) -> Vec<Residue> {
-    let mut residue = Vec::new();
+    let mut residue = kept(spent);
+    if residue.is_empty() {
+        residue.extend(remove(spent.leaf));
+        return residue;
+    }
+    // Evidence, for whoever reads of it.
     match spent.leaf.processes() {
         Ok(pids) if pids.is_empty() => {}
         Ok(pids) => residue.push(Residue {
@@ -40,6 +50,12 @@ pub(crate) fn residue(spent: &Spent<'_>) -> Vec<Residue> {
         }),
         Err(e) => residue.push(unreadable("the keeper's children", &e)),
     }
+    residue
+}
+
+/// What is wrong with what is kept: all but the leaf.
+fn kept(spent: &Spent<'_>) -> Vec<Residue> {
+    let mut residue = Vec::new();
     if let Err(e) = spent.groups.prove_keeper(spent.keeper.number()) {
         residue.push(Residue {
             kind: ResidueKind::Cgroup,
@@ -66,11 +82,14 @@ pub(crate) fn residue(spent: &Spent<'_>) -> Vec<Residue> {
 }
 
 /// Removes the job's control group; what keeps it is residue.
-pub(crate) fn remove(leaf: &Leaf) -> Option<Residue> {
-    leaf.remove().err().map(|e| Residue {
-        kind: ResidueKind::Cgroup,
-        detail: format!("the job's control group: {}", crate::chain(&e)),
-    })
+fn remove(leaf: &Leaf) -> Option<Residue> {
+    let error = leaf.remove().err()?;
+    let kind = match error {
+        CgroupError::Survivors { .. } => ResidueKind::Process,
+        _ => ResidueKind::Cgroup,
+    };
+    let detail = format!("the job's control group: {}", crate::chain(&error));
+    Some(Residue { kind, detail })
 }
 
 fn unreadable(what: &str, error: &dyn Error) -> Residue {
@@ -82,13 +101,12 @@ fn unreadable(what: &str, error: &dyn Error) -> Residue {
 
 /// The lines of `/proc/key-users` that belong to one of these uids. A kernel without keys has no
 /// such file, and no keys.
-fn keys(uids: &[u64]) -> std::io::Result<Vec<String>> {
-    let text = match fs::read_to_string("/proc/key-users") {
-        Ok(text) => text,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(e),
-    };
-    Ok(owned(&text, uids))
+fn keys(uids: &[u64]) -> io::Result<Vec<String>> {
+    match File::open("/proc/key-users") {
+        Ok(file) => Ok(owned(&kernel::read(file.as_fd())?, uids)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(e) => Err(e),
+    }
 }
 
 fn owned(text: &str, uids: &[u64]) -> Vec<String> {

@@ -5,8 +5,8 @@
 use super::manifest::Manifest;
 use super::process::Namespaces;
 use super::{Differs, same};
-use crate::spec::CAPABILITY_MASK;
 use crate::uids::Range;
+use kiln_keeper::wire::KEEPER_CAPABILITIES;
 
 /// Compares a keeper with the posture that every keeper must have.
 pub(crate) fn prove(
@@ -29,17 +29,17 @@ pub(crate) fn prove(
     for (what, wanted, mask) in [
         (
             "permitted capabilities of the keeper",
-            CAPABILITY_MASK,
+            KEEPER_CAPABILITIES,
             status.permitted,
         ),
         (
             "effective capabilities of the keeper",
-            CAPABILITY_MASK,
+            KEEPER_CAPABILITIES,
             status.effective,
         ),
         (
             "bounding capabilities of the keeper",
-            CAPABILITY_MASK,
+            KEEPER_CAPABILITIES,
             status.bounding,
         ),
         (

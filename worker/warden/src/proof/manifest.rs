@@ -27,10 +27,10 @@ impl Manifest {
             status: keeper.status()?,
             namespaces: keeper.namespaces()?,
             descriptors: keeper.descriptors()?,
-            mounts: lines(&keeper.read("mountinfo")?),
+            mounts: keeper.mounts()?,
             mappings: lasting(&keeper.read("maps")?),
-            limits: lines(&keeper.read("limits")?),
-            groups: lines(&keeper.read("cgroup")?),
+            limits: keeper.limits()?.lines(),
+            groups: keeper.groups()?,
             folders: [keeper.link("cwd")?, keeper.link("root")?],
         };
         keeper.alive()?;
@@ -83,10 +83,6 @@ impl Manifest {
         );
         residue
     }
-}
-
-fn lines(text: &str) -> Vec<String> {
-    text.lines().map(str::to_owned).collect()
 }
 
 /// The mappings that can be executed or are shared; private data may grow and shrink.

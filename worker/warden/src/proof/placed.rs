@@ -9,6 +9,7 @@ use super::{Differs, same};
 use crate::cgroup::{CgroupError, Leaf};
 use crate::sys::Resource;
 use crate::wire::CellLimits;
+use kiln_keeper::wire::SCRATCH_INODES;
 use rustix::fs::StatFs;
 use std::os::fd::BorrowedFd;
 
@@ -59,6 +60,8 @@ pub(crate) struct Wanted<'a> {
 #[derive(Debug)]
 pub(crate) struct Placed {
     pub(crate) waiter: Process,
+    /// The inode of its network namespace.
+    pub(crate) network: u64,
 }
 
 /// Proves the waiting process; `fresh` where the stager must still be there beside it.
@@ -103,7 +106,9 @@ pub(crate) fn prove(wanted: &Wanted<'_>, fresh: bool) -> Result<Placed, PlacedEr
     waiter.alive()?;
     init.alive()?;
     wanted.keeper.alive()?;
-    Ok(Placed { waiter })
+    let network = namespaces.get("net");
+    let network = network.ok_or_else(|| missing("a network namespace"))?;
+    Ok(Placed { waiter, network })
 }
 
 fn one_child(keeper: &Process) -> Result<i32, PlacedError> {
@@ -159,8 +164,9 @@ fn prove_waiter(wanted: &Wanted<'_>, waiter: &Process, status: &Status) -> Resul
     }
     // The waiter lowers the hard limit to the soft one as it becomes the job.
     let files = (wanted.limits.open_files, wanted.open_files_max);
-    same("open files", &files, &waiter.limit(Resource::OpenFiles)?)?;
-    same("core files", &(1, 1), &waiter.limit(Resource::Core)?)?;
+    let limits = waiter.limits()?;
+    same("open files", &files, &limits.get(Resource::OpenFiles)?)?;
+    same("core files", &(1, 1), &limits.get(Resource::Core)?)?;
     prove_affinity(waiter, wanted.affinity)
 }
 
@@ -185,12 +191,12 @@ fn prove_apart(wanted: &Wanted<'_>, job: &Namespaces) -> Result<(), Differs> {
         .try_for_each(|other| same("shared namespaces", none, &job.shared(other)[..]))
 }
 
-/// The cell's init sees the same processes, network, ipc and host name, from the sandbox's user
-/// namespace and with mounts of its own.
+/// The cell's init sees the same processes, mounts, network, ipc and host name, from the sandbox's
+/// user namespace, to which they belong.
 fn prove_init(wanted: &Wanted<'_>, init: &Process, job: &Namespaces) -> Result<(), PlacedError> {
     let namespaces = init.namespaces()?;
     let shared = namespaces.shared(job);
-    let same_world = &["ipc", "net", "pid", "uts"][..];
+    let same_world = &["ipc", "mnt", "net", "pid", "uts"][..];
     same(
         "namespaces of the cell's init and the job",
         same_world,
@@ -244,5 +250,7 @@ fn prove_scratch(wanted: &Wanted<'_>) -> Result<(), PlacedError> {
         &wanted.limits.inodes,
         &found.f_files,
     )?;
+    let used = found.f_files.saturating_sub(found.f_ffree);
+    same("files in the scratch", &SCRATCH_INODES, &used)?;
     Ok(())
 }

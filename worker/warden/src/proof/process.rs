@@ -4,8 +4,8 @@
 //! directory belongs to this very process or fails, and [`Process::alive`] afterwards tells that
 //! the number was not given to another one between the two openings.
 
+use crate::kernel;
 use crate::sys::Resource;
-use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags};
@@ -13,10 +13,6 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Bytes read of one file at most; more is an error.
-const FILE_MAX: usize = 256 * 1024;
-/// Bytes read at once: all of nearly every file.
-const FILE_START: usize = 8 * 1024;
 /// The namespaces that the proofs compare, by their name in `ns/`.
 pub(crate) const NAMESPACES: [&str; 7] = ["cgroup", "ipc", "mnt", "net", "pid", "user", "uts"];
 
@@ -52,6 +48,13 @@ pub(crate) struct Process {
 /// Namespaces by inode, in the order of [`NAMESPACES`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Namespaces([u64; NAMESPACES.len()]);
+
+/// The resource limits of a process, as `/proc/<pid>/limits` tells them.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    pid: i32,
+    text: String,
+}
 
 /// What `/proc/<pid>/status` says, as far as it is posture.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,21 +160,21 @@ impl Process {
 
     /// A whole file of the process's directory.
     pub(crate) fn read(&self, file: &str) -> Result<String, LookError> {
+        self.read_by(file, kernel::read)
+    }
+
+    /// The same, of a file without long records.
+    fn read_short(&self, file: &str) -> Result<String, LookError> {
+        self.read_by(file, kernel::read_short)
+    }
+
+    fn read_by(
+        &self,
+        file: &str,
+        read: fn(BorrowedFd<'_>) -> io::Result<String>,
+    ) -> Result<String, LookError> {
         let fd = self.open_file(file, OFlags::empty())?;
-        let mut bytes = Vec::with_capacity(FILE_START);
-        loop {
-            let n = rustix::io::retry_on_intr(|| rustix::io::read(&fd, spare_capacity(&mut bytes)))
-                .map_err(|e| self.failed(file, e.into()))?;
-            if n == 0 {
-                break;
-            }
-            if bytes.len() > FILE_MAX {
-                return Err(self.failed(file, io::Error::other("longer than what is read")));
-            }
-            bytes.reserve(FILE_START);
-        }
-        // Names in it (a mount point, a mapped file) may be any bytes.
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        read(fd.as_fd()).map_err(|source| self.failed(file, source))
     }
 
     /// Where a link of the process's directory leads.
@@ -234,7 +237,7 @@ impl Process {
         if tasks.st_nlink != 3 {
             return Err(self.failed("task", io::Error::other("it has more than one thread")));
         }
-        let text = self.read(&format!("task/{}/children", self.number()))?;
+        let text = self.read_short(&format!("task/{}/children", self.number()))?;
         text.split_whitespace()
             .map(|word| {
                 word.parse().map_err(|_| LookError::Parse {
@@ -247,7 +250,7 @@ impl Process {
     }
 
     pub(crate) fn status(&self) -> Result<Status, LookError> {
-        let text = self.read("status")?;
+        let text = self.read_short("status")?;
         Status::parse(&text).map_err(|field| LookError::Parse {
             pid: self.number(),
             file: "status",
@@ -255,10 +258,33 @@ impl Process {
         })
     }
 
+    /// The resource limits.
+    pub(crate) fn limits(&self) -> Result<Limits, LookError> {
+        let text = self.read_short("limits")?;
+        let pid = self.number();
+        Ok(Limits { pid, text })
+    }
+
+    /// The lines of `cgroup`.
+    pub(crate) fn groups(&self) -> Result<Vec<String>, LookError> {
+        Ok(lines(&self.read_short("cgroup")?))
+    }
+
+    /// The lines of `mountinfo`.
+    pub(crate) fn mounts(&self) -> Result<Vec<String>, LookError> {
+        Ok(lines(&self.read("mountinfo")?))
+    }
+}
+
+fn lines(text: &str) -> Vec<String> {
+    text.lines().map(str::to_owned).collect()
+}
+
+impl Limits {
     /// The soft and hard value of a resource limit.
-    pub(crate) fn limit(&self, resource: Resource) -> Result<(u64, u64), LookError> {
-        let text = self.read("limits")?;
-        let line = text
+    pub(crate) fn get(&self, resource: Resource) -> Result<(u64, u64), LookError> {
+        let line = self
+            .text
             .lines()
             .find_map(|line| line.strip_prefix(resource.name()));
         let mut values = line
@@ -272,10 +298,14 @@ impl Process {
             .next()
             .zip(values.next())
             .ok_or_else(|| LookError::Parse {
-                pid: self.number(),
+                pid: self.pid,
                 file: "limits",
                 field: resource.name(),
             })
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        lines(&self.text)
     }
 }
 
@@ -355,7 +385,8 @@ mod tests {
         assert!(own.descriptor_numbers().expect("descriptors").len() >= 3);
         let namespaces = own.namespaces().expect("namespaces");
         assert_eq!(namespaces.shared(&namespaces), NAMESPACES);
-        own.limit(Resource::OpenFiles).expect("limit");
+        let limits = own.limits().expect("limits");
+        limits.get(Resource::OpenFiles).expect("limit");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::cgroup::CgroupError;
 use crate::container::ContainerError;
 use crate::keeper::KeeperError;
 use crate::proof::Differs;
+use crate::proof::network::NetworkError;
 use crate::proof::placed::PlacedError;
 use crate::proof::process::LookError;
 use crate::wire::{Event, Residue, SandboxId};
@@ -36,6 +37,8 @@ pub(crate) enum Fault {
     Group(#[from] CgroupError),
     #[error("prove the waiting process")]
     Placed(#[from] PlacedError),
+    #[error("prove the cell's network")]
+    Network(#[from] NetworkError),
     #[error("find ids for another job: all were used")]
     Ids,
     #[error("duplicate a descriptor")]

@@ -50,21 +50,21 @@ impl Sandbox {
             };
             return Ok(());
         }
-        let mut residue = clean::residue(&Spent {
+        let residue = clean::residue(&Spent {
             keeper,
             golden: &golden,
             leaf: &cell.leaf,
             groups: &self.container.groups,
             uids: [self.range.host(cell.job_id), self.range.host(cell.owner_id)],
         });
-        if residue.is_empty() {
-            residue.extend(clean::remove(&cell.leaf));
-        }
         if !residue.is_empty() {
             return Err(Fault::Dirty(residue));
         }
         // Draining ---- proved clean ----> Preparing
-        let next = self.cell(shared, cell.generation + 1)?;
+        let mut next = self.cell(shared, cell.generation + 1)?;
+        next.network = cell
+            .network
+            .filter(|network| shared.networks.prove(network).is_ok());
         self.prepare(golden, next)
     }
 }

@@ -6,6 +6,7 @@ use crate::container::{ContainerError, Place};
 use crate::instance::Instance;
 use crate::keeper::{self, KeeperError};
 use crate::profile::Profiles;
+use crate::proof::network::{Looker, NetworkError};
 use crate::proof::process::{LookError, Namespaces, Process};
 use crate::sandbox::Shared;
 use crate::start::Options;
@@ -51,6 +52,8 @@ pub(crate) enum BeginError {
     Shared(Vec<&'static str>),
     #[error("read the profiles: {0}")]
     Profiles(String),
+    #[error("look at what a new network namespace is like")]
+    Network(#[source] NetworkError),
     #[error("make what every keeper gets")]
     Keeper(#[source] KeeperError),
     #[error("make a place for containers")]
@@ -121,6 +124,7 @@ impl<'a> Warden<'a> {
                 .map_err(keeper)?,
             keeper_filter: keeper::filter("kiln-keeper-filter", &crate::seccomp::keeper_filter())
                 .map_err(keeper)?,
+            networks: Looker::new().map_err(BeginError::Network)?,
         };
         rustix::net::sockopt::set_socket_timeout(worker, Timeout::Send, Some(SEND_MAX))
             .map_err(|e| BeginError::Watch(e.into()))?;
