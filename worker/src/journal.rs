@@ -1,14 +1,15 @@
 //! Which jobs were running here when the worker died?
 //!
 //! ```text
-//!  begin ──► <id>.held ──► started ──► <id>.started ──► dropped: gone
-//!                                           │ the worker dies
-//!                                           └─► left() at the next start
+//!  begin ──► held ──► started ──► dropped: free
+//!                        │ the worker dies
+//!                        └─► left() at the next start
 //! ```
 //!
-//! One file a job, so that a job's death is told from its neighbours' that had not started. The
-//! files are not synced: they outlive the process, and a host that went down has no process to
-//! blame.
+//! One small file for each job that runs at once, written over again and again: to make and remove
+//! a file for each job costs more than the rest of this. So a job's death is told from its
+//! neighbours' that had not started. The files are not synced: they outlive the process, and a host
+//! that went down has no process to blame.
 
 use kiln_protocol::id::{JobId, Tenant};
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -16,15 +17,19 @@ use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes of an entry that are read.
-const ENTRY_BYTES_MAX: u64 = 64 << 10;
+const ENTRY_BYTES_MAX: u64 = 4096;
 /// Bytes that are written to see whether any are taken: a block.
 const PROBE: [u8; 4096] = [0; 4096];
-const HELD: &str = "held";
-const STARTED: &str = "started";
+/// The first byte of an entry: what its job does.
+const FREE: u8 = b'-';
+const HELD: u8 = b'h';
+const STARTED: u8 = b's';
 
 /// Why the state folder cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -49,9 +54,18 @@ pub enum JournalError {
 #[derive(Debug)]
 pub struct Journal {
     folder: PathBuf,
+    free: Arc<Mutex<Free>>,
     /// Whether the last note could be written.
     able: AtomicBool,
     _lock: OwnedFd,
+}
+
+/// The files that no job uses.
+#[derive(Debug, Default)]
+struct Free {
+    files: Vec<File>,
+    /// Files that there are.
+    made: usize,
 }
 
 /// What is remembered of a job that is about to run.
@@ -68,8 +82,9 @@ pub struct Note {
 #[derive(Debug)]
 #[must_use = "dropping an entry says that the job has ended"]
 pub struct Entry {
-    held: PathBuf,
-    started: PathBuf,
+    /// `None` once it is given back.
+    file: Option<File>,
+    free: Arc<Mutex<Free>>,
 }
 
 impl Journal {
@@ -99,6 +114,7 @@ impl Journal {
         })?;
         Ok(Self {
             folder,
+            free: Arc::default(),
             able: AtomicBool::new(true),
             _lock: lock,
         })
@@ -110,22 +126,39 @@ impl Journal {
     ///
     /// Never: a note always serialises.
     pub fn begin(&self, note: &Note) -> Result<Entry, JournalError> {
-        let file = |ending: &str| self.folder.join(format!("{}.{ending}", note.job_id));
-        let entry = Entry {
-            held: file(HELD),
-            started: file(STARTED),
-        };
-        let document = serde_json::to_vec(note).expect("a note always serialises");
-        match write(&entry.held, &document) {
-            Ok(()) => Ok(entry),
-            Err(source) => {
-                self.able.store(false, Ordering::Relaxed);
-                Err(JournalError::Write {
-                    path: entry.held.clone(),
-                    source,
-                })
+        let mut document = vec![HELD];
+        serde_json::to_writer(&mut document, note).expect("a note always serialises");
+        document.push(b'\n');
+        let begun = self.file().and_then(|(file, path)| {
+            let written = file.write_all_at(&document, 0);
+            let entry = Entry {
+                file: Some(file),
+                free: Arc::clone(&self.free),
+            };
+            match written {
+                Ok(()) => Ok(entry),
+                Err(source) => Err(JournalError::Write { path, source }),
             }
+        });
+        if begun.is_err() {
+            self.able.store(false, Ordering::Relaxed);
         }
+        begun
+    }
+
+    /// A file that no job uses, made where there is none.
+    fn file(&self) -> Result<(File, PathBuf), JournalError> {
+        let mut free = locked(&self.free);
+        if let Some(file) = free.files.pop() {
+            return Ok((file, self.folder.clone()));
+        }
+        let path = self.folder.join(format!("{}.entry", free.made));
+        let file = File::create(&path).map_err(|source| JournalError::Write {
+            path: path.clone(),
+            source,
+        })?;
+        free.made += 1;
+        Ok((file, path))
     }
 
     /// Whether jobs can be begun, as far as the last one tells.
@@ -145,64 +178,97 @@ impl Journal {
         }
     }
 
-    /// The jobs that were running when the last worker here died. Those that were only about to
-    /// run are forgotten.
+    /// The jobs that were running when the last worker here died, to be asked before any is begun.
+    /// Those that were only about to run are forgotten.
     pub fn left(&self) -> Result<Vec<Note>, JournalError> {
-        let read = |path: &Path, source| JournalError::Read {
-            path: path.to_owned(),
-            source,
-        };
         let mut notes = Vec::new();
-        let entries = std::fs::read_dir(&self.folder).map_err(|e| read(&self.folder, e))?;
-        for entry in entries {
-            let path = entry.map_err(|e| read(&self.folder, e))?.path();
-            let ending = path.extension().and_then(|ending| ending.to_str());
-            if ending == Some(STARTED) {
-                let mut document = Vec::new();
-                File::open(&path)
-                    .and_then(|file| file.take(ENTRY_BYTES_MAX).read_to_end(&mut document))
-                    .map_err(|e| read(&path, e))?;
-                match serde_json::from_slice(&document) {
-                    Ok(note) => notes.push(note),
-                    // Cut off by a host that went down: nothing says which job it was.
-                    Err(error) => {
-                        tracing::warn!(path = %path.display(), %error, "an entry of the journal cannot be read");
-                        remove(&path);
-                    }
+        for path in self.entries()? {
+            let document = read(&path)?;
+            let Some((&STARTED, rest)) = document.split_first() else {
+                continue;
+            };
+            let line = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            match serde_json::from_slice(line) {
+                Ok(note) => notes.push(note),
+                // Cut off by a host that went down: nothing says which job it was.
+                Err(error) => {
+                    tracing::warn!(path = %path.display(), %error, "an entry of the journal cannot be read");
+                    remove(&path);
                 }
-            } else if ending == Some(HELD) {
-                remove(&path);
             }
         }
         Ok(notes)
     }
 
-    /// The death of a worker in this job is known to the fleet.
-    pub fn told(&self, note: &Note) {
-        remove(&self.folder.join(format!("{}.{STARTED}", note.job_id)));
+    /// The deaths that [`Self::left`] tells of are known to the fleet.
+    pub fn told(&self) -> Result<(), JournalError> {
+        for path in self.entries()? {
+            remove(&path);
+        }
+        Ok(())
+    }
+
+    fn entries(&self) -> Result<Vec<PathBuf>, JournalError> {
+        let failed = |source| JournalError::Read {
+            path: self.folder.clone(),
+            source,
+        };
+        let mut paths = Vec::new();
+        for entry in std::fs::read_dir(&self.folder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            if path.extension().is_some_and(|ending| ending == "entry") {
+                paths.push(path);
+            }
+        }
+        Ok(paths)
     }
 }
 
 impl Entry {
     /// The job's code runs from here on.
     pub fn started(&self) -> io::Result<()> {
-        std::fs::rename(&self.held, &self.started)
+        match &self.file {
+            Some(file) => file.write_all_at(&[STARTED], 0),
+            None => Ok(()),
+        }
     }
 }
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        remove(&self.held);
-        remove(&self.started);
+        let Some(file) = self.file.take() else {
+            return;
+        };
+        match file.write_all_at(&[FREE], 0) {
+            Ok(()) => locked(&self.free).files.push(file),
+            // Told at the next start as a job that was running; it has its result by then.
+            Err(error) => tracing::warn!(%error, "an entry of the journal stays"),
+        }
     }
+}
+
+fn locked(free: &Mutex<Free>) -> MutexGuard<'_, Free> {
+    // A list, whole between two calls of its own.
+    free.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, JournalError> {
+    let mut document = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(ENTRY_BYTES_MAX).read_to_end(&mut document))
+        .map_err(|source| JournalError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+    Ok(document)
 }
 
 fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     File::create(path).and_then(|mut file| file.write_all(content))
 }
 
-/// Takes a file away. One that stays is told at the next start as a job that was running, which
-/// costs that job one of its starts.
+/// Takes a file away. One that stays is told again at the next start, which costs its job nothing:
+/// a death is counted once for each run.
 fn remove(path: &Path) {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -253,7 +319,24 @@ mod tests {
         let journal = Journal::open(&state).expect("the lock went with the worker");
         let left = journal.left().expect("read");
         assert_eq!(left, std::slice::from_ref(&ran.1));
-        journal.told(&ran.1);
+        journal.told().expect("removed");
+        assert_eq!(journal.left().expect("read"), []);
+        std::fs::remove_dir_all(state).expect("our own folder");
+    }
+
+    #[test]
+    fn a_file_serves_one_job_after_another() {
+        let state = scratch("again");
+        let journal = Journal::open(&state).expect("a fresh folder");
+        let long = journal.begin(&note(&"long".repeat(20))).expect("written");
+        long.started().expect("written");
+        drop(long);
+        let short = journal.begin(&note("short")).expect("written");
+        short.started().expect("written");
+        let beside = journal.begin(&note("beside")).expect("written");
+        assert_eq!(journal.left().expect("read"), [note("short")]);
+        assert_eq!(journal.entries().expect("listed").len(), 2);
+        drop((short, beside));
         assert_eq!(journal.left().expect("read"), []);
         std::fs::remove_dir_all(state).expect("our own folder");
     }
@@ -272,7 +355,7 @@ mod tests {
         let state = scratch("able");
         let journal = Journal::open(&state).expect("a fresh folder");
         // Root may write anywhere; a folder in a note's place stops root too.
-        let held = state.join("journal/j.held");
+        let held = state.join("journal/0.entry");
         std::fs::create_dir(&held).expect("made");
         assert!(journal.begin(&note("j")).is_err());
         assert!(!journal.is_able());
@@ -292,9 +375,9 @@ mod tests {
     fn a_torn_entry_stops_nothing() {
         let state = scratch("torn");
         let journal = Journal::open(&state).expect("a fresh folder");
-        std::fs::write(state.join("journal/x.started"), b"{\"job").expect("written");
+        std::fs::write(state.join("journal/9.entry"), b"s{\"job").expect("written");
         assert_eq!(journal.left().expect("read"), []);
-        assert!(!state.join("journal/x.started").exists());
+        assert!(!state.join("journal/9.entry").exists());
         std::fs::remove_dir_all(state).expect("our own folder");
     }
 }

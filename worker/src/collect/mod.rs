@@ -36,6 +36,8 @@ const FEW: usize = 16;
 /// Why nothing could be collected. Ours, never the job's: its own oddities are skipped and listed.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectError {
+    #[error("look at the job's scratch")]
+    Scratch(#[source] io::Error),
     #[error("speak to the keeper")]
     Keeper(#[source] io::Error),
     #[error("speak to the collector")]
@@ -71,6 +73,15 @@ pub struct Collected {
 
 /// Takes out what is wanted.
 pub async fn collect(sandbox: &Sandbox<Spent>, wants: Wants) -> Result<Collected, CollectError> {
+    // Nobody is sent to look at a scratch that has not a file in it.
+    if wants.manifest.is_empty()
+        && sandbox
+            .cell()
+            .has_no_file()
+            .map_err(CollectError::Scratch)?
+    {
+        return Ok(Collected::default());
+    }
     let (channel, theirs) = Channel::pair().map_err(CollectError::Collector)?;
     let ask = FromWorker::Collect {
         generation: sandbox.cell().generation,

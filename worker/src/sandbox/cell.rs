@@ -1,6 +1,7 @@
 //! What the worker holds of one cell: its scratch, its staging socket, its counters.
 
 use super::channel::Channel;
+use kiln_keeper::wire::SCRATCH_INODES;
 use kiln_warden::counters::{Counter, CounterError};
 use kiln_warden::wire::CellLimits;
 use std::fs::File;
@@ -81,6 +82,12 @@ impl Cell {
             bytes_free: fs.f_bfree.saturating_mul(block),
             inodes_free: fs.f_ffree,
         }))
+    }
+
+    /// Whether the scratch has nothing but the folders it was made with, which no job can remove.
+    pub(crate) fn has_no_file(&self) -> io::Result<bool> {
+        let used = self.disk_use()?;
+        Ok(used.is_some_and(|used| used.inodes == SCRATCH_INODES))
     }
 
     /// Whether no process is left in the job's cgroup.

@@ -60,7 +60,7 @@ pub async fn recover(
                 .map_err(RecoveryError::Store)?;
             tracing::warn!(job_id = %note.job_id, "a worker died while it ran this job");
         }
-        journal.told(note);
     }
+    journal.told().map_err(RecoveryError::Journal)?;
     Ok(notes.len())
 }

@@ -1,8 +1,12 @@
 //! A store in a folder of this machine: every write is whole, and durable when it is answered.
 //!
 //! ```text
-//! tmp/<token> written ─► fdatasync ─► link (create-only) or rename ─► fsync of the folders
+//! create-only  tmp/<token> written ─► link ─► fdatasync ─► fsync of the folders
+//! else         tmp/<token> written ─► fdatasync ─► rename ─► fsync of the folders
 //! ```
+//!
+//! A new document has its name before its bytes are on the disk, and a host that goes down between
+//! the two leaves one that is empty or torn; those who read say that it was never there.
 //!
 //! The folders are synced for all who wait at once ([`Syncs`](super::syncs::Syncs)). The folder is
 //! held by a descriptor; one that was deleted and made again is found again by its path.

@@ -179,10 +179,10 @@ impl Ledger {
             let Some(known) = self.get(&key).await? else {
                 continue;
             };
-            if serde_json::from_slice::<IgnoredAny>(&known).is_ok() {
+            if is_whole(&known) {
                 return Ok(Acceptance::Known(known));
             }
-            // The machine died before it was durable, and so before anything came of the job.
+            // And so before anything came of the job.
             self.put(&key, &document, Rule::Replace, Durable::Later)
                 .await?;
             return Ok(Acceptance::New);
@@ -203,7 +203,8 @@ impl Ledger {
     /// `results/<id>.json`. What is given is durable, whoever wrote it.
     pub async fn result(&self, id: &JobId) -> Result<Option<Arc<[u8]>>, StoreError> {
         let key = key::result(id);
-        let Some(found) = self.get(&key).await? else {
+        let found = self.get(&key).await?;
+        let Some(found) = found.filter(|found| is_whole(found)) else {
             return Ok(None);
         };
         self.noted("sync", &key, self.health.backend.sync(&key))
@@ -223,7 +224,13 @@ impl Ledger {
         Ok(match made? {
             None => Committed::Ours,
             Some(there) if *there == *outcome => Committed::Ours,
-            Some(there) => Committed::Theirs(there.into()),
+            Some(there) if is_whole(&there) => Committed::Theirs(there.into()),
+            // And so before anybody was told of it.
+            Some(_) => {
+                self.put(&result, &outcome, Rule::Replace, Durable::Now)
+                    .await?;
+                Committed::Ours
+            }
         })
     }
 
@@ -343,6 +350,11 @@ fn backend(section: &config::Store) -> Result<(Backend, PathBuf), StoreError> {
 fn folder(path: &Path) -> impl FnOnce(io::Error) -> StoreError {
     let path = path.to_owned();
     |source| StoreError::Open { path, source }
+}
+
+/// Whether a document is one: the machine may have died before it was durable.
+fn is_whole(document: &[u8]) -> bool {
+    serde_json::from_slice::<IgnoredAny>(document).is_ok()
 }
 
 /// A document of ours as JSON.

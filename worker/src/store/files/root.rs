@@ -93,7 +93,10 @@ impl Root {
         (rule, durable): (Rule, Durable),
     ) -> io::Result<Put> {
         content(&mut unnamed.file)?;
-        if durable != Durable::Later {
+        // What is new may have its name first: the kernel then makes both durable at once, and
+        // whoever reads a document syncs it before. What is replaced may not be lost for it.
+        let named_first = (rule, durable) == (Rule::Create, Durable::Now);
+        if durable != Durable::Later && !named_first {
             rustix::fs::fdatasync(&unnamed.file)?;
         }
         self.name(&unnamed, key, rule, durable)
@@ -107,6 +110,14 @@ impl Root {
             Rule::Create => {
                 let (from, flags) = (&unnamed.token, AtFlags::empty());
                 match rustix::fs::linkat(unnamed.tmp, from, &parent, name, flags) {
+                    Ok(()) if durable == Durable::Now => {
+                        if let Err(error) = rustix::fs::fdatasync(&unnamed.file) {
+                            // Nobody is to find what the disk did not take.
+                            rustix::fs::unlinkat(&parent, name, AtFlags::empty())?;
+                            return Err(error.into());
+                        }
+                        Put::Made
+                    }
                     Ok(()) => Put::Made,
                     Err(Errno::EXIST) => Put::Exists,
                     Err(error) => return Err(error.into()),
@@ -117,9 +128,11 @@ impl Root {
                 Put::Made
             }
         };
-        if durable == Durable::Now {
-            // What was there already may be of another who has not synced it yet.
-            self.sync_folders(parents, &parent)?;
+        match (durable, put) {
+            (Durable::Now, Put::Made) => self.sync_folders(parents, &parent)?,
+            // It may be of another who has not synced it yet.
+            (Durable::Now, Put::Exists) => self.sync(key)?,
+            (Durable::Content | Durable::Later, _) => {}
         }
         Ok(put)
     }
