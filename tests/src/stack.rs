@@ -5,12 +5,14 @@
 //! - [`worker`]: one `kiln worker` with a configuration of its own
 //! - [`broker`], [`redis`], [`objects`]: the servers it leans on
 //! - [`client`], [`letter`]: who submits jobs and hears the outcomes
+//! - [`browser`]: who looks at the worker's page
 //! - [`process`], [`folder`], [`ports`], [`http`]: what all of them are made of
 //!
 //! Every server is bound to 127.0.0.1 below the ephemeral ports (a client that retries a port of that range can connect
 //! to itself), has a data folder of its own, and is killed by the kernel when the test that started it dies.
 
 pub mod broker;
+pub mod browser;
 pub mod client;
 pub mod folder;
 pub mod http;

@@ -10,11 +10,11 @@
 //! - [`config`]: what the configuration says
 //! - [`topology`], [`dlq`]: what the broker holds, by [`link`]
 //! - [`bench`]: what a running system does in a second
-//! - [`pool`]: what all workers have
+//! - [`pool`]: what all workers have; [`top`]: how one of them or all do, on a terminal
 //! - [`exit`], [`stop`]: the codes, and the errors that end a command
 //!
-//! Data goes to stdout, everything else to stderr. There is no colour anywhere but in the log,
-//! and there only on a terminal and without `NO_COLOR`.
+//! Data goes to stdout, everything else to stderr. There is no colour anywhere but in the log
+//! and in `top`, and there only on a terminal and without `NO_COLOR`.
 
 mod batch;
 mod bench;
@@ -48,6 +48,7 @@ mod signals;
 mod stop;
 mod submit;
 mod summary;
+mod top;
 mod topology;
 mod unkept;
 mod usage;
@@ -83,6 +84,7 @@ enum Command {
     Result(result::ResultArgs),
     Cancel(cancelling::CancelArgs),
     Replay(replay::ReplayArgs),
+    Top(top::TopArgs),
     Bench(bench::BenchArgs),
     Scan(scan::ScanArgs),
 }
@@ -135,6 +137,7 @@ fn answer(command: Command) -> Result<Exit, Stop> {
         Command::Doctor(args) => doctor::run(args.json, &config::load(args.config.as_deref())?),
         Command::Config(args) => config::run(args),
         Command::Pool(args) => pool::run(args),
+        Command::Top(args) => top::run(&args),
         Command::Bench(args) => bench::run(&args),
     }
 }

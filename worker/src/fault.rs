@@ -31,3 +31,20 @@ pub enum Fault {
     #[error("commit the outcome")]
     Commit(#[source] StoreError),
 }
+
+impl Fault {
+    /// The step that failed, in a word that holds nothing of a job.
+    pub fn step(&self) -> &'static str {
+        match self {
+            Self::Admit(_) => "admit",
+            Self::Journal(_) => "journal",
+            Self::Fetch(_) => "fetch",
+            Self::Lease(_) => "lease",
+            Self::Start(_) => "start",
+            Self::Wait(_) => "wait",
+            Self::Collect(_) => "collect",
+            Self::Keep(_) => "keep",
+            Self::Commit(_) => "commit",
+        }
+    }
+}

@@ -5,11 +5,17 @@
 //! - [`metric`]: what is counted; `names`: under which name; `pool`, `process`: figures that are
 //!   not told one by one
 //! - [`readiness`]: does this worker take jobs, and is its loop alive
-//! - [`http`]: the listener that says so
+//! - [`recent`]: what happened in the last five minutes; [`status`]: one worker, whole, for people;
+//!   [`verdict`]: what to know of it first
+//! - [`http`]: the listener that says so; `page`: how a browser shows it
 
 pub mod http;
 pub mod metric;
 mod names;
+mod page;
 mod pool;
 mod process;
 pub mod readiness;
+pub mod recent;
+pub mod status;
+pub mod verdict;

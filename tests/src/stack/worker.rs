@@ -180,6 +180,11 @@ impl Worker {
         self.lives.last().expect("the worker was started")
     }
 
+    /// Where its listener of telemetry is.
+    pub fn telemetry(&self) -> u16 {
+        self.ports.at(0)
+    }
+
     /// What `/readyz` says: the status and the body.
     pub fn ready(&self) -> Option<http::Answer> {
         http::get(self.ports.at(0), "/readyz")

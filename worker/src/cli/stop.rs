@@ -44,6 +44,11 @@ impl Stop {
         Self { exit, lines }
     }
 
+    /// What it says.
+    pub(crate) fn lines(&self) -> &[String] {
+        &self.lines
+    }
+
     /// Prints the lines on stderr and gives the exit code.
     pub(crate) fn report(self) -> Exit {
         let mut stderr = std::io::stderr().lock();

@@ -16,9 +16,9 @@ use crate::pool::watch::{Watch, Watchers};
 use crate::registry::{Identity, Registry};
 use crate::service::{self, Drained, Parts, Signals, Terms};
 use crate::store::ledger::Ledger;
-use crate::telemetry::http;
 use crate::telemetry::metric::Metrics;
 use crate::telemetry::readiness::Readiness;
+use crate::telemetry::{http, status};
 use kiln_protocol::job::Class;
 use kiln_protocol::topology::jobs_queue;
 use kiln_warden::profile::Reuse;
@@ -75,7 +75,7 @@ async fn serve(config: Config, amqp: Amqp) -> Result<Exit, Stop> {
     let server = match config.telemetry.listen {
         None => None,
         Some(listen) => Some(
-            http::serve(listen, Arc::clone(&metrics), readiness.clone())
+            http::serve(listen, watched(&config, &metrics, &readiness))
                 .await
                 .map_err(|error| config_stop(&error))?,
         ),
@@ -160,6 +160,18 @@ async fn serve(config: Config, amqp: Amqp) -> Result<Exit, Stop> {
         }
         Drained::WardenGone => Exit::Unavailable,
     })
+}
+
+/// What the listener shows.
+fn watched(config: &Config, metrics: &Arc<Metrics>, readiness: &Readiness) -> http::Watched {
+    http::Watched {
+        identity: status::Identity {
+            worker: config.worker.name.clone(),
+            grace: config.worker.grace,
+        },
+        metrics: Arc::clone(metrics),
+        readiness: readiness.clone(),
+    }
 }
 
 /// Tells the fleet what a dead worker left here, and then begins to consume.

@@ -123,7 +123,7 @@ pub(super) const TELEMETRY: Section = Section {
     name: "telemetry",
     what: "What an operator sees",
     keys: &[
-        key("listen", Kind::Text, "The address of /metrics, /livez and /readyz, or `off`"),
+        key("listen", Kind::Text, "The address of the status page, /metrics, /livez and /readyz, or `off`"),
         key("log", Kind::Words(&LOG), "How log lines look"),
     ],
 };

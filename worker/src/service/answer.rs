@@ -56,7 +56,7 @@ impl Service {
         match self.waited(ticket, put).await? {
             Committed::Ours => {
                 self.metrics
-                    .job(address.class, &address.profile, outcome.status);
+                    .answered(address.class, &address.profile, outcome);
                 Ok(document)
             }
             Committed::Theirs(theirs) => Ok(theirs),

@@ -240,6 +240,8 @@ impl Dispatch {
         self.fair.retain(|delivery| delivery.ticket.usable());
         self.readiness.tick();
         let broker = self.service.broker.status();
+        // Who drains consumes from nothing, by intent.
+        let consuming = broker.consuming || self.stage != Stage::Serving;
         let published = self.service.unpublished.load(Ordering::Relaxed) == 0;
         let why = if published {
             "not every queue has its consumer"
@@ -248,7 +250,7 @@ impl Dispatch {
         };
         self.readiness.set(
             Condition::Broker,
-            broker.consuming && broker.publishing && published,
+            consuming && broker.publishing && published,
             why,
         );
         self.readiness.set(

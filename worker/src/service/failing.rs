@@ -34,6 +34,7 @@ impl Service {
         }
         if matches!(fault, Fault::Journal(_)) {
             // A worker that cannot begin any job takes no more; it must not use up their retries.
+            self.metrics.retried(fault.step());
             tracing::error!(job_id = %address.id, why, "the state folder takes nothing");
             self.delay(ticket, Delay::Seconds5, context.retries()).await;
             return Ok(());
@@ -44,6 +45,7 @@ impl Service {
             return self.conclude(address, &outcome, ticket).await;
         }
         let retries = context.retries();
+        self.metrics.retried(fault.step());
         tracing::warn!(job_id = %address.id, why, retries, "our own failure");
         let delay = match retries {
             0 => Delay::Seconds5,

@@ -1,15 +1,18 @@
-//! How is an operator answered: `/metrics`, `/livez`, `/readyz`, and nothing else?
+//! How is an operator answered: `/`, `/status.json`, `/metrics`, `/livez`, `/readyz`, and nothing
+//! else?
 //!
 //! Whoever can reach the listener may ask, and may be slow, rude or a web page: a request has a
 //! time, connections have a number, and the name that is asked for must be ours, so that no page
 //! in a browser can have its own name point here.
 
 use super::metric::Metrics;
+use super::page;
 use super::readiness::Readiness;
+use super::status::{Identity, status};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderValue, X_CONTENT_TYPE_OPTIONS,
+    ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::http::uri::Authority;
 use hyper::server::conn::http1;
@@ -31,6 +34,9 @@ use tokio::task::{AbortHandle, JoinHandle, JoinSet};
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
+
+/// Whose pages may read an answer: our own.
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
 /// How long those who are being answered have when the server ends.
 const CLOSE: Duration = Duration::from_secs(1);
@@ -70,20 +76,23 @@ pub struct Server {
     task: JoinHandle<()>,
 }
 
+/// The worker that is looked at.
+#[derive(Debug)]
+pub struct Watched {
+    pub identity: Identity,
+    pub metrics: Arc<Metrics>,
+    pub readiness: Readiness,
+}
+
 /// Listens and answers until the server is closed.
-pub async fn serve(
-    listen: SocketAddr,
-    metrics: Arc<Metrics>,
-    readiness: Readiness,
-) -> Result<Server, ServeError> {
-    serve_within(BOUNDS, listen, metrics, readiness).await
+pub async fn serve(listen: SocketAddr, watched: Watched) -> Result<Server, ServeError> {
+    serve_within(BOUNDS, listen, watched).await
 }
 
 async fn serve_within(
     bounds: Bounds,
     listen: SocketAddr,
-    metrics: Arc<Metrics>,
-    readiness: Readiness,
+    watched: Watched,
 ) -> Result<Server, ServeError> {
     let failed = |source| ServeError::Listen {
         address: listen,
@@ -92,8 +101,7 @@ async fn serve_within(
     let listener = TcpListener::bind(listen).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     let answers = Arc::new(Answers {
-        metrics,
-        readiness,
+        watched,
         host: crate::config::Config::host_name(),
     });
     let (stop, stopped) = oneshot::channel();
@@ -187,13 +195,12 @@ async fn connection(stream: TcpStream, answers: Arc<Answers>, bounds: Bounds) {
     }
 }
 
-type Answer = Response<Full<Bytes>>;
+pub(super) type Answer = Response<Full<Bytes>>;
 
 /// What is answered from.
 #[derive(Debug)]
 struct Answers {
-    metrics: Arc<Metrics>,
-    readiness: Readiness,
+    watched: Watched,
     /// The host's own name.
     host: String,
 }
@@ -209,8 +216,19 @@ impl Answers {
             refused.headers_mut().insert(ALLOW, allowed);
             return refused;
         }
+        let Watched {
+            identity,
+            metrics,
+            readiness,
+        } = &self.watched;
         match request.uri().path() {
-            "/metrics" => match self.metrics.encode() {
+            "/" => page::answer_page(),
+            "/status.json" => {
+                let status = status(identity, metrics, readiness);
+                let body = serde_json::to_string(&status).expect("texts and figures are JSON");
+                answer(StatusCode::OK, JSON, body)
+            }
+            "/metrics" => match metrics.encode() {
                 Ok(text) => answer(StatusCode::OK, METRICS, text),
                 Err(error) => {
                     tracing::error!(%error, "the figures cannot be written");
@@ -218,18 +236,18 @@ impl Answers {
                 }
             },
             "/livez" => {
-                let live = self.readiness.is_live();
+                let live = readiness.is_live();
                 answer(ok_if(live), JSON, format!("{}\n", json!({"live": live})))
             }
             "/readyz" => {
-                let report = self.readiness.report();
+                let report = readiness.report();
                 let body = serde_json::to_string(&report).expect("texts are JSON");
                 answer(ok_if(report.ready), JSON, format!("{body}\n"))
             }
             _ => answer(
                 StatusCode::NOT_FOUND,
                 TEXT,
-                "there are /metrics, /livez, /readyz\n",
+                "there are /, /status.json, /metrics, /livez, /readyz\n",
             ),
         }
     }
@@ -279,13 +297,14 @@ fn ok_if(good: bool) -> StatusCode {
     }
 }
 
-fn answer(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {
+pub(super) fn answer(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {
     let mut answer = Response::new(Full::new(body.into()));
     *answer.status_mut() = status;
     let headers = answer.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
     answer
 }
 

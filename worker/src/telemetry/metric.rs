@@ -5,9 +5,11 @@
 
 use super::names::Names;
 use super::pool::PoolFigures;
+use super::recent::Recent;
 use kiln_protocol::job::Class;
 use kiln_protocol::outcome::{ArtifactState, Outcome, Start, Status, TimingUs};
 use kiln_warden::profile::Profiles;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -26,6 +28,19 @@ pub struct Metrics {
     profiles: BTreeSet<String>,
     queues: Mutex<BTreeSet<String>>,
     pub(super) pool: PoolFigures,
+    /// What the status page shows.
+    pub(super) recent: Recent,
+}
+
+/// What a worker has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Load {
+    /// Jobs that may run at once.
+    pub slots: u64,
+    /// Jobs that run.
+    pub busy: u64,
+    /// Jobs taken and not yet answered.
+    pub in_flight: u64,
 }
 
 /// Which of the two connections to the broker.
@@ -112,6 +127,7 @@ impl Metrics {
             names,
             profiles: profiles.names().into_iter().map(str::to_owned).collect(),
             queues: Mutex::default(),
+            recent: Recent::new(),
         };
         let names = &metrics.names;
         names
@@ -145,6 +161,7 @@ impl Metrics {
         let sandbox = outcome.sandbox.as_ref();
         let profile = sandbox.map_or(OTHER, |sandbox| &sandbox.profile);
         self.job(class, profile, outcome.status);
+        self.recent.ran(outcome);
         if outcome.duplicate_of.is_some() {
             return;
         }
@@ -156,6 +173,17 @@ impl Metrics {
             let took = outcome.timing_us.acquire.map(Duration::from_micros);
             self.acquired(&sandbox.profile, sandbox.start, took);
         }
+    }
+
+    /// A committed outcome that no run made.
+    pub fn answered(&self, class: Class, profile: &str, outcome: &Outcome) {
+        self.job(class, profile, outcome.status);
+        self.recent.answered(outcome);
+    }
+
+    /// Our own failure at this step, of which its job hears nothing yet.
+    pub fn retried(&self, step: &'static str) {
+        self.recent.retried(step);
     }
 
     /// A committed outcome, once a job.
@@ -259,6 +287,7 @@ impl Metrics {
     }
 
     pub fn dead_lettered(&self, reason: DeadReason) {
+        self.recent.dead_lettered(reason.as_str());
         let reason = [reason.as_str()];
         self.names.dead_lettered.with_label_values(&reason).inc();
     }
@@ -273,6 +302,7 @@ impl Metrics {
 
     /// Not told where nothing is tracked: then there is no such figure.
     pub fn redis_up(&self, up: bool) {
+        self.recent.redis_up(up);
         self.names
             .redis_up
             .with_label_values::<&str>(&[])
@@ -298,6 +328,16 @@ impl Metrics {
     /// What a reset found in a sandbox.
     pub fn residue(&self, kind: &'static str) {
         self.names.residue.with_label_values(&[kind]).inc();
+    }
+
+    /// How many jobs run, may run, and are here.
+    pub(super) fn load(&self) -> Load {
+        let of = |gauge: &prometheus::IntGauge| u64::try_from(gauge.get()).unwrap_or(0);
+        Load {
+            slots: of(&self.names.slots),
+            busy: of(&self.names.slots_busy),
+            in_flight: of(&self.names.in_flight),
+        }
     }
 
     /// The label of a profile.

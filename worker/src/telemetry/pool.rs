@@ -6,7 +6,7 @@ use crate::pool::phase::Phase;
 use crate::pool::watch::{Moved, Watch};
 use kiln_warden::wire::SandboxId;
 use prometheus::{Histogram, IntCounterVec, IntGaugeVec};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -46,7 +46,23 @@ impl PoolFigures {
         }
     }
 
-    fn moved(&self, moved: &Moved, profile: &str) {
+    /// How many sandboxes of each profile are in which phase, in the order of [`Phase::ALL`].
+    pub(super) fn counts(&self) -> BTreeMap<String, [u64; Phase::ALL.len()]> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts: BTreeMap<String, [u64; Phase::ALL.len()]> = BTreeMap::new();
+        for last in last.values() {
+            if !counts.contains_key(&last.profile) {
+                counts.insert(last.profile.clone(), [0; Phase::ALL.len()]);
+            }
+            let counted = counts.get_mut(&last.profile).zip(place(last.phase));
+            if let Some((row, at)) = counted {
+                row[at] += 1;
+            }
+        }
+        counts
+    }
+
+    pub(super) fn moved(&self, moved: &Moved, profile: &str) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let before = last.remove(&moved.id);
         if let Some(before) = &before {
@@ -89,6 +105,10 @@ impl Watch for Metrics {
     fn moved(&self, moved: &Moved) {
         self.pool.moved(moved, self.profile(&moved.profile));
     }
+}
+
+fn place(phase: Phase) -> Option<usize> {
+    Phase::ALL.iter().position(|known| *known == phase)
 }
 
 fn word(phase: Phase) -> &'static str {

@@ -30,11 +30,20 @@ pub struct Readiness(Arc<State>);
 
 #[derive(Debug)]
 struct State {
-    /// Why a condition does not hold; those that hold are not in it.
-    broken: Mutex<BTreeMap<Condition, String>>,
+    /// Why a condition does not hold, and since when; those that hold are not in it.
+    broken: Mutex<BTreeMap<Condition, Broken>>,
     born: Instant,
     /// Milliseconds from `born` to the last tick.
     ticked: AtomicU64,
+}
+
+/// A condition that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Broken {
+    pub(super) why: String,
+    pub(super) since: Instant,
+    /// Nobody has said yet whether it holds.
+    pub(super) unknown: bool,
 }
 
 /// The body of `/readyz`.
@@ -55,10 +64,18 @@ impl Readiness {
     /// Not ready: nobody has said yet that anything holds. Alive from now on.
     pub fn new() -> Self {
         let unknown = [Condition::Broker, Condition::Store, Condition::Pool];
-        let broken = unknown.map(|condition| (condition, "not known yet".to_owned()));
+        let born = Instant::now();
+        let broken = unknown.map(|condition| {
+            let broken = Broken {
+                why: "not known yet".to_owned(),
+                since: born,
+                unknown: true,
+            };
+            (condition, broken)
+        });
         Self(Arc::new(State {
             broken: Mutex::new(broken.into()),
-            born: Instant::now(),
+            born,
             ticked: AtomicU64::new(0),
         }))
     }
@@ -69,9 +86,22 @@ impl Readiness {
         let mut broken = self.0.broken.lock().unwrap_or_else(PoisonError::into_inner);
         if ok {
             broken.remove(&what);
-        } else {
-            broken.insert(what, why.to_owned());
+            return;
         }
+        let known = broken.get(&what).filter(|known| !known.unknown);
+        let since = known.map_or_else(Instant::now, |known| known.since);
+        let now = Broken {
+            why: why.to_owned(),
+            since,
+            unknown: false,
+        };
+        broken.insert(what, now);
+    }
+
+    /// What does not hold.
+    pub(super) fn broken(&self) -> BTreeMap<Condition, Broken> {
+        let broken = self.0.broken.lock().unwrap_or_else(PoisonError::into_inner);
+        broken.clone()
     }
 
     /// Says that the worker's loop goes round; to be said more often than every 10 s.
@@ -83,7 +113,8 @@ impl Readiness {
     /// Whether jobs are taken.
     pub fn report(&self) -> Report {
         let broken = self.0.broken.lock().unwrap_or_else(PoisonError::into_inner);
-        let reason = |(what, why): (&Condition, &String)| format!("{}: {why}", what.as_str());
+        let reason =
+            |(what, broken): (&Condition, &Broken)| format!("{}: {}", what.as_str(), broken.why);
         let reasons: Vec<String> = broken.iter().map(reason).collect();
         Report {
             ready: reasons.is_empty(),

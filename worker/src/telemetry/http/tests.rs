@@ -9,8 +9,19 @@ const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST
 
 async fn started(bounds: Bounds) -> (Server, Readiness, Arc<Metrics>) {
     let (metrics, readiness) = (Metrics::new(), Readiness::new());
-    let served = serve_within(bounds, ANY, Arc::clone(&metrics), readiness.clone());
+    let served = serve_within(bounds, ANY, watched(&metrics, &readiness));
     (served.await.expect("a port is free"), readiness, metrics)
+}
+
+fn watched(metrics: &Arc<Metrics>, readiness: &Readiness) -> Watched {
+    Watched {
+        identity: Identity {
+            worker: "worker-a".to_owned(),
+            grace: Duration::from_secs(30),
+        },
+        metrics: Arc::clone(metrics),
+        readiness: readiness.clone(),
+    }
 }
 
 /// All that is answered to these bytes.
@@ -73,7 +84,27 @@ async fn each_page_is_answered_and_nothing_else() {
         page.starts_with("HTTP/1.1 200 ") && page.ends_with("{\"live\":true}\n"),
         "{page}"
     );
-    for path in ["/", "/metrics/", "/../metrics", "//metrics"] {
+    let page = get(&server, "/status.json").await;
+    assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
+    assert!(
+        page.contains("cross-origin-resource-policy: same-origin"),
+        "{page}"
+    );
+    let (_, body) = page.split_once("\r\n\r\n").expect("it has a body");
+    let status: super::super::status::Status = serde_json::from_str(body).expect("it is read");
+    assert_eq!((status.worker.as_str(), status.ready), ("worker-a", true));
+
+    let page = get(&server, "/").await;
+    assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
+    let policy = "content-security-policy: default-src 'none'; script-src 'sha256-";
+    assert!(page.contains(policy), "{page}");
+    for path in [
+        "/index.html",
+        "/status.json/",
+        "/metrics/",
+        "/../metrics",
+        "//metrics",
+    ] {
         let page = get(&server, path).await;
         assert!(page.starts_with("HTTP/1.1 404 "), "{path}: {page}");
     }
@@ -220,7 +251,7 @@ async fn a_head_that_is_too_long_is_refused_and_a_drip_is_cut_off() {
 async fn a_closed_server_listens_no_more_and_a_taken_port_is_told() {
     let (server, readiness, metrics) = started(BOUNDS).await;
     let address = server.address();
-    let twice = serve(address, Arc::clone(&metrics), readiness.clone()).await;
+    let twice = serve(address, watched(&metrics, &readiness)).await;
     let said = twice.expect_err("the port is taken").to_string();
     assert_eq!(said, format!("listen on `{address}` (`telemetry.listen`)"));
     let idle = TcpStream::connect(address).await.expect("it listens");
