@@ -53,11 +53,7 @@ impl Service {
     pub(super) async fn known(&self, request: &Request, ticket: &Ticket) -> Result<Known, Lost> {
         let job = &request.job;
         // A job that was refused has a result and was never accepted: both are asked, at once.
-        let (accepted, result) = tokio::join!(
-            self.waited(ticket, || self.ledger.accept(job)),
-            self.waited(ticket, || self.ledger.result(&job.id)),
-        );
-        let (accepted, result) = (accepted?, result?);
+        let (accepted, result) = self.waited(ticket, || self.ledger.meet(job)).await?;
         let document = match (accepted, result) {
             (Acceptance::New, None) => return Ok(Known::New),
             (Acceptance::New, Some(refused)) if whose::is_anothers(&refused, &job.tenant) => {

@@ -146,6 +146,32 @@ impl Backend {
         }
     }
 
+    /// Writes a new document to be durable later, and reads another: for a folder one way to a
+    /// thread that may wait, and back.
+    pub(super) async fn put_and_get(
+        &self,
+        key: &str,
+        document: Arc<[u8]>,
+        (other, bytes_max): (&str, u64),
+    ) -> Result<(Put, Option<Vec<u8>>), BackendError> {
+        match self {
+            Self::Objects(objects) => {
+                let put = objects.put(key, &document, Rule::Create);
+                tokio::try_join!(put, objects.get(other, bytes_max))
+            }
+            Self::Files(files) => {
+                let files = Arc::clone(files);
+                let (key, other) = (key.to_owned(), other.to_owned());
+                blocking(move || {
+                    let write = move |to: &mut File| to.write_all(&document);
+                    let put = files.put(&key, write, Rule::Create, Durable::Later)?;
+                    Ok((put, files.get(&other, bytes_max)?))
+                })
+                .await
+            }
+        }
+    }
+
     /// Makes durable what was written to be so later.
     pub(super) async fn sync(&self, key: &str) -> Result<(), BackendError> {
         let Self::Files(files) = self else {

@@ -190,6 +190,19 @@ impl Ledger {
         Err(vanished(&key))
     }
 
+    /// [`Self::accept`] and [`Self::result`] of a job at once.
+    pub async fn meet(&self, job: &Job) -> Result<(Acceptance, Option<Arc<[u8]>>), StoreError> {
+        let (key, result) = (key::job(&job.id), key::result(&job.id));
+        let document = job.to_json().into_bytes().into();
+        let other = (&*result, DOCUMENT_BYTES_MAX);
+        let asked = self.health.backend.put_and_get(&key, document, other);
+        match self.noted("put", &key, asked).await? {
+            (Put::Made, None) => Ok((Acceptance::New, None)),
+            (Put::Made, Some(_)) => Ok((Acceptance::New, self.result(&job.id).await?)),
+            (Put::Exists, _) => Ok((self.accept(job).await?, self.result(&job.id).await?)),
+        }
+    }
+
     /// Takes back what [`Self::accept`] has made.
     pub async fn forget(&self, id: &JobId) -> Result<(), StoreError> {
         self.delete(&key::job(id)).await

@@ -51,11 +51,19 @@ async fn accepts(ledger: &Ledger, ground: &Ground) {
     ground.write(ledger, "jobs/a.b-c.json", b"\0\0\0").await;
     assert_eq!(ledger.accept(&job).await.expect("asked"), Acceptance::New);
     ledger.forget(&job.id).await.expect("asked");
-    assert_eq!(ledger.accept(&job).await.expect("asked"), Acceptance::New);
-    assert_eq!(ledger.accept(&job).await.expect("asked"), known);
+    let met = || ledger.meet(&job);
+    assert_eq!(met().await.expect("asked"), (Acceptance::New, None));
+    assert_eq!(met().await.expect("asked"), (known.clone(), None));
+    ledger.forget(&job.id).await.expect("asked");
+    ground.write(ledger, "results/a.b-c.json", b"{}").await;
+    let refused: Arc<[u8]> = (*b"{}").into();
+    for accepted in [Acceptance::New, known] {
+        let both = (accepted, Some(Arc::clone(&refused)));
+        assert_eq!(met().await.expect("asked"), both);
+    }
 }
 
-async fn commits(ledger: &Ledger, _: &Ground) {
+async fn commits(ledger: &Ledger, ground: &Ground) {
     let id = id("j");
     assert_eq!(ledger.result(&id).await.expect("asked"), None);
     let (ours, other): (Arc<[u8]>, Arc<[u8]>) = ((*b"{\"a\":1}").into(), (*b"{\"b\":2}").into());
@@ -66,6 +74,14 @@ async fn commits(ledger: &Ledger, _: &Ground) {
     let theirs = Committed::Theirs(Arc::clone(&ours));
     assert_eq!(commit(&other).await.expect("asked"), theirs);
     assert_eq!(ledger.result(&id).await.expect("asked"), Some(ours));
+    // What a machine that died left half written is none, and nobody was told of it.
+    for torn in [&b""[..], b"\0\0\0", b"{\"a\""] {
+        ground.write(ledger, "results/j.json", torn).await;
+        assert_eq!(ledger.result(&id).await.expect("asked"), None);
+        assert_eq!(commit(&other).await.expect("asked"), Committed::Ours);
+        let found = ledger.result(&id).await.expect("asked");
+        assert_eq!(found, Some(Arc::clone(&other)));
+    }
 }
 
 async fn races(ledger: &Ledger, _: &Ground) {
