@@ -7,9 +7,11 @@
 //! - [`readiness`]: does this worker take jobs, and is its loop alive
 //! - [`recent`]: what happened in the last five minutes; [`status`]: one worker, whole, for people;
 //!   [`verdict`]: what to know of it first
+//! - [`wide`]: the one event that is logged of each job; `log`: how it is written
 //! - [`http`]: the listener that says so; `page`: how a browser shows it
 
 pub mod http;
+pub(crate) mod log;
 pub mod metric;
 mod names;
 mod page;
@@ -19,3 +21,4 @@ pub mod readiness;
 pub mod recent;
 pub mod status;
 pub mod verdict;
+pub mod wide;

@@ -66,6 +66,7 @@ pub(super) fn run(args: WorkerArgs) -> Result<Exit, Stop> {
 
 async fn serve(config: Config, amqp: Amqp) -> Result<Exit, Stop> {
     let mut asked = Asked::listen().map_err(|error| Stop::unavailable(&error))?;
+    super::logs::listen().map_err(|error| Stop::unavailable(&error))?;
     let journal = Journal::open(&config.worker.state).map_err(|error| match error {
         JournalError::Taken { .. } | JournalError::Make { .. } => config_stop(&error),
         other => Stop::unavailable(&other),

@@ -10,6 +10,7 @@ use crate::intake::ticket::Ticket;
 use crate::report::whose;
 use crate::store::ledger::Committed;
 use crate::telemetry::metric::DeadReason;
+use crate::telemetry::wide;
 use kiln_protocol::id::{JobId, Tenant};
 use kiln_protocol::job::Class;
 use kiln_protocol::outcome::{OUTCOME_SCHEMA, Outcome, Status};
@@ -37,6 +38,24 @@ pub(super) struct Address {
     pub(super) reply: Reply,
 }
 
+impl Address {
+    /// What is said of it in the log.
+    pub(super) fn delivery<'a>(
+        &'a self,
+        queue: Option<&'a str>,
+        run: Option<&'a str>,
+    ) -> wide::Delivery<'a> {
+        wide::Delivery {
+            id: &self.id,
+            tenant: &self.tenant,
+            class: self.class,
+            profile: &self.profile,
+            queue,
+            run,
+        }
+    }
+}
+
 /// As much of an outcome as is needed to pass it on.
 #[derive(Deserialize)]
 struct Glance {
@@ -57,6 +76,7 @@ impl Service {
             Committed::Ours => {
                 self.metrics
                     .answered(address.class, &address.profile, outcome);
+                wide::done(&address.delivery(None, None), None, outcome);
                 Ok(document)
             }
             Committed::Theirs(theirs) => Ok(theirs),

@@ -15,6 +15,7 @@ use crate::intake::{Delivery, Header, Properties, Source};
 use crate::journal::Note;
 use crate::report::answer::now_unix_ms;
 use crate::telemetry::metric::DeadReason;
+use crate::telemetry::wide::{self, Asked};
 use futures_util::FutureExt as _;
 use kiln_protocol::job::Job;
 use kiln_protocol::outcome::Outcome;
@@ -24,6 +25,8 @@ use std::time::{Duration, Instant};
 
 /// A job that sleeps holds a slot all the same: a part of its time counts as CPU time.
 const SLOT_PARTS: u64 = 4;
+/// What is hashed within some 100 µs.
+const LIGHT_BYTES_MAX: usize = 64 * 1_024;
 /// How long a suspect waits to be alone.
 const ALONE_MAX: Duration = Duration::from_secs(30);
 
@@ -184,6 +187,7 @@ impl Service {
             }
         };
         self.registry.claimed(&address.id);
+        let asked = light(&request.job);
         let delivered = Delivered {
             attempt: context.attempt(crashes),
             redelivered: context.properties.redelivered,
@@ -197,7 +201,14 @@ impl Service {
         match ran {
             Ok(finished) => {
                 let cpu_us = self.count(&address, &finished);
+                let told = address.delivery(Some(&source.queue), Some(&context.run));
+                let heavy = tell(&told, asked.as_deref(), finished.outcome, finished.ours);
                 self.settle(&address, finished.document, ticket).await;
+                if let Some(outcome) = heavy {
+                    // Nobody waits for it any more.
+                    let asked = tokio::task::block_in_place(|| Asked::of(&request.job));
+                    wide::done(&told, Some(&asked), &outcome);
+                }
                 drop(place);
                 reach(Point::Cleaned, &address.id);
                 Ok(cpu_us)
@@ -274,19 +285,30 @@ impl Service {
                 self.metrics.queue_wait(Duration::from_micros(us));
             }
         }
-        tracing::info!(
-            event = "job.done",
-            job_id = %address.id,
-            tenant = %address.tenant,
-            status = outcome.status.as_str(),
-            attempt = outcome.attempt,
-            total_us = outcome.timing_us.total,
-        );
         let usage = &outcome.usage;
         let cpu_us = usage.cpu_user_us? + usage.cpu_system_us.unwrap_or(0);
         let held_us = outcome.timing_us.run.unwrap_or(0);
         Some(cpu_us.max(held_us / SLOT_PARTS))
     }
+}
+
+/// What a job asks for, where that is said before its answer without delaying it.
+fn light(job: &Job) -> Option<Box<Asked>> {
+    let light = wide::is_wanted() && Asked::weight(job) <= LIGHT_BYTES_MAX;
+    light.then(|| Box::new(Asked::of(job)))
+}
+
+/// Says what became of a job, or gives it back to be said when it has its answer.
+fn tell(
+    told: &wide::Delivery<'_>,
+    asked: Option<&Asked>,
+    outcome: Outcome,
+    ours: bool,
+) -> Option<Box<Outcome>> {
+    if ours && asked.is_some() {
+        wide::done(told, asked, &outcome);
+    }
+    (ours && asked.is_none() && wide::is_wanted()).then(|| Box::new(outcome))
 }
 
 impl Context {
