@@ -3,6 +3,7 @@
 //! # Layout
 //!
 //! - [`scan`]: one file, and everything within it, to a [`Report`]
+//! - [`scan_stream`]: what a program printed, searched for secrets
 //! - [`Verdict`], [`Unscannable`]: the words, and how they fold
 //! - [`Finding`], [`Severity`]: one thing that was seen, and how bad it is
 //! - [`Notes`], [`Part`]: what a check writes down: findings, and bytes to be looked at in turn
@@ -42,6 +43,7 @@ mod proof;
 mod report;
 mod rules;
 mod scan;
+mod stream;
 mod text;
 mod verdict;
 
@@ -50,8 +52,9 @@ pub use finding::{Finding, Severity};
 pub use kind::Kind;
 pub use media::Serve;
 pub use notes::{Notes, Part};
-pub use policy::{Policy, UnknownTypes};
+pub use policy::{Policy, Preset, UnknownTypes};
 pub use report::Report;
 pub use rules::{Rules, RulesError};
-pub use scan::{Subject, scan, too_large};
+pub use scan::{Subject, scan, too_large, unscannable};
+pub use stream::{Passage, scan_stream};
 pub use verdict::{Limit, Unscannable, Verdict};

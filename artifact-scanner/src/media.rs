@@ -1,10 +1,10 @@
 //! Under which content type a file is served, and where.
 
 use crate::{Kind, Verdict};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How a file may be served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Serve {
     /// As it is: it holds nothing that acts.

@@ -37,12 +37,21 @@ impl<E> Proof<E> {
 
 /// Every required engine ran to its end over one view, and over all views within it.
 #[derive(Debug)]
-pub(crate) struct Proofs {
-    _names: Proof<Names>,
-    _rules: Proof<Rules>,
-    _secrets: Proof<Secrets>,
-    _content: Proof<Content>,
-    _within: Proof<Within>,
+#[expect(dead_code, reason = "a proof is held, never looked at")]
+pub(crate) struct Proofs(Required);
+
+#[derive(Debug)]
+#[expect(dead_code, reason = "a proof is held, never looked at")]
+enum Required {
+    File {
+        names: Proof<Names>,
+        rules: Proof<Rules>,
+        secrets: Proof<Secrets>,
+        content: Proof<Content>,
+        within: Proof<Within>,
+    },
+    /// What a program printed is shown as text alone, and has no name.
+    Stream(Proof<Secrets>),
 }
 
 impl Proofs {
@@ -54,13 +63,20 @@ impl Proofs {
         content: Result<Proof<Content>, Unscannable>,
         within: Result<Proof<Within>, Unscannable>,
     ) -> Result<Self, Unscannable> {
-        Ok(Self {
-            _content: content?,
-            _within: within?,
-            _names: names?,
-            _rules: rules?,
-            _secrets: secrets?,
-        })
+        Ok(Self(Required::File {
+            content: content?,
+            within: within?,
+            names: names?,
+            rules: rules?,
+            secrets: secrets?,
+        }))
+    }
+
+    /// What a stream needs.
+    pub(crate) fn of_stream(
+        secrets: Result<Proof<Secrets>, Unscannable>,
+    ) -> Result<Self, Unscannable> {
+        secrets.map(|secrets| Self(Required::Stream(secrets)))
     }
 }
 

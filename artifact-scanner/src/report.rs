@@ -46,7 +46,7 @@ impl Report {
             mut findings,
         } = facts;
         let floor = match end {
-            Ok(Proofs { .. }) => Verdict::Clean,
+            Ok(_) => Verdict::Clean,
             Err(Unscannable::Limit(limit)) if limit.is_a_bombs() => {
                 findings.push(bomb(limit));
                 Verdict::Suspicious
@@ -72,6 +72,26 @@ impl Report {
             sha256,
             findings,
         }
+    }
+
+    /// The same word with no more than so many findings, the worst first, and no longer texts.
+    #[must_use]
+    pub fn shortened(mut self, findings_max: usize, text_bytes_max: usize) -> Self {
+        let more = self.findings.len().saturating_sub(findings_max);
+        self.findings.truncate(findings_max);
+        for finding in &mut self.findings {
+            cut(&mut finding.place, text_bytes_max);
+            cut(&mut finding.message, text_bytes_max);
+        }
+        if more > 0 {
+            self.findings.push(Finding {
+                rule: "scan.more",
+                severity: Severity::Info,
+                place: String::new(),
+                message: format!("{more} findings more are not listed"),
+            });
+        }
+        self
     }
 
     pub fn verdict(&self) -> Verdict {
@@ -115,6 +135,13 @@ impl Limit {
             Self::Ratio | Self::Members | Self::Depth | Self::Nesting | Self::Pixels => true,
             Self::Size | Self::Unpacked | Self::Memory => false,
         }
+    }
+}
+
+fn cut(text: &mut String, bytes_max: usize) {
+    if text.len() > bytes_max {
+        text.truncate(text.floor_char_boundary(bytes_max));
+        text.push_str("...");
     }
 }
 
@@ -185,6 +212,21 @@ mod tests {
             assert!(report.verdict() >= Verdict::Suspicious, "{reason}");
             assert_eq!(report.serve(), None, "{reason}");
         }
+    }
+
+    #[test]
+    fn what_is_shortened_keeps_its_word_and_its_worst() {
+        let mut all = vec![finding(Severity::Suspicious); 3];
+        for (n, one) in all.iter_mut().enumerate() {
+            one.message = format!("{n} {}", "ü".repeat(20));
+        }
+        all.push(finding(Severity::Malicious));
+        let report = Report::conclude(Err(Unscannable::Corrupt), facts(all)).shortened(2, 10);
+        assert_eq!(report.verdict(), Verdict::Malicious);
+        let kept: Vec<_> = report.findings().iter().map(|one| one.severity).collect();
+        let wanted = [Severity::Malicious, Severity::Suspicious, Severity::Info];
+        assert_eq!(kept, wanted);
+        assert_eq!(report.findings()[1].message, "0 üüüü...");
     }
 
     #[test]

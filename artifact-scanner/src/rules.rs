@@ -5,6 +5,7 @@
 //! compile, or compiles with a warning, is refused as a whole: no rule is lost in silence.
 
 use crate::{Budget, Notes, Severity, Unscannable};
+use boreal::compiler::CompilerParams;
 use boreal::scanner::{ScanParams, Scanner};
 use boreal::{Compiler, MetadataValue};
 use std::fmt;
@@ -31,11 +32,10 @@ impl fmt::Debug for Rules {
     }
 }
 
-/// Why a set of rules is refused.
+/// Why a set of rules is refused: `<name>:<line>:<column>: <what>`.
 #[derive(Debug, thiserror::Error)]
-#[error("compile the rules of `{name}`: {problem}")]
+#[error("compile the rules: {problem}")]
 pub struct RulesError {
-    name: String,
     problem: String,
 }
 
@@ -59,11 +59,16 @@ impl Rules {
         sources: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, RulesError> {
         let mut compiler = Compiler::new();
+        // A source is whole by itself: what is checked is what runs.
+        compiler.set_params(CompilerParams::default().disable_includes(true));
         let own = OWN.iter().copied();
         for (name, source) in own.chain(sources) {
+            // The compiler says `mem:<line>:<column>: ...` of what comes from memory.
             let refuse = |problem: String| RulesError {
-                name: name.to_owned(),
-                problem,
+                problem: match problem.strip_prefix("mem:") {
+                    Some(rest) => format!("{name}:{rest}"),
+                    None => format!("{name}: {problem}"),
+                },
             };
             let status = compiler
                 .add_rules_str_in_namespace(source, name)
@@ -175,8 +180,14 @@ mod tests {
 
     #[test]
     fn a_broken_rule_refuses_the_set() {
-        assert!(Rules::with([("a", "rule a { condition: nothing }")]).is_err());
-        assert!(Rules::with([("a", "rule a {")]).is_err());
+        for (source, told) in [
+            ("rule a { condition: nothing }", "own/a.yar:1:"),
+            ("\nrule a {", "own/a.yar:2:"),
+            ("include \"b.yar\"", "own/a.yar:1:"),
+        ] {
+            let error = Rules::with([("own/a.yar", source)]).expect_err(source);
+            assert!(error.to_string().contains(told), "{error}");
+        }
         let own = Rules::own().count();
         let rule = "rule a { strings: $a = \"needle\" condition: $a }";
         let rules = Rules::with([("a", rule)]).expect("sound");

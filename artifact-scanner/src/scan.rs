@@ -60,8 +60,14 @@ pub fn scan(subject: Subject<'_>, policy: &Policy, budget: &mut Budget) -> Repor
 /// The report on a file that is larger than [`crate::Limits::size_bytes`], without reading it.
 #[must_use]
 pub fn too_large(name: &str, bytes: u64) -> Report {
+    unscannable(name, bytes, Unscannable::Limit(Limit::Size))
+}
+
+/// The report on a file that could not be scanned at all.
+#[must_use]
+pub fn unscannable(name: &str, bytes: u64, reason: Unscannable) -> Report {
     Report::conclude(
-        Err(Unscannable::Limit(Limit::Size)),
+        Err(reason),
         Facts {
             kind: Kind::Unknown,
             ending: name::ending(name),

@@ -54,6 +54,20 @@ pub enum Verdict {
     Unscanned,
 }
 
+impl Verdict {
+    /// The word of the contract.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Clean => "clean",
+            Self::Active => "active",
+            Self::Suspicious => "suspicious",
+            Self::Malicious => "malicious",
+            Self::Unscannable => "unscannable",
+            Self::Unscanned => "unscanned",
+        }
+    }
+}
+
 /// One thing that the scanner found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {

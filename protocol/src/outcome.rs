@@ -230,6 +230,19 @@ impl StreamReport {
     }
 }
 
+impl StreamReport {
+    /// A stream that is not given out: what stands in for it is shown, and the rest is told of the
+    /// bytes that were kept.
+    pub fn withheld(kept: &[u8], total_bytes: u64, shown: &[u8]) -> Self {
+        let (text, text_truncated) = crate::preview::preview(shown);
+        Self {
+            text,
+            text_truncated,
+            ..Self::new(kept, total_bytes, None)
+        }
+    }
+}
+
 /// Something that somebody should know and that ended nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {

@@ -110,6 +110,13 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     if args.get(1).is_some_and(|word| word == WARDEN) {
         return kiln_warden::main(args.into_iter().skip(2));
     }
+    // What scans keeps one descriptor and no thread.
+    if args
+        .get(1)
+        .is_some_and(|word| word == crate::screen::process::WORD)
+    {
+        return crate::screen::process::main();
+    }
     let command = match Cli::try_parse_from(&args) {
         Ok(cli) => cli.command,
         Err(error) => return usage::answer(&error, &args).into(),

@@ -6,12 +6,13 @@
 //! # Layout
 //!
 //! - `section`: which sections and keys there are; `sources`: who says each of them
-//! - `worker`, `broker`, `store`, `tenants`: what each section means
+//! - `worker`, `broker`, `store`, `scanner`, `tenants`: what each section means
 //! - `secret`, `url`: what must not be shown
 //! - `print`, `schema`: the configuration in force, and what may stand in one
 
 mod broker;
 mod print;
+mod scanner;
 mod schema;
 mod secret;
 mod section;
@@ -29,6 +30,9 @@ pub use secret::Secret;
 pub(crate) use worker::worker_name;
 
 use crate::engine::EngineOptions;
+use crate::screen::GateOptions;
+use crate::screen::table::Row;
+use artifact_scanner::Preset;
 use kiln_protocol::id::Tenant;
 use kiln_protocol::job::Class;
 use kiln_protocol::limits::{LimitName, LimitUnit};
@@ -58,6 +62,7 @@ pub struct Config {
     pub redis: Option<Redis>,
     pub store: Store,
     pub telemetry: Telemetry,
+    pub scanner: Scanner,
     /// Those with queues of their own.
     pub tenants: BTreeMap<Tenant, TenantSection>,
     /// What is right and perhaps not meant.
@@ -157,6 +162,26 @@ pub struct Telemetry {
     pub log: LogFormat,
 }
 
+/// `[scanner]`.
+#[derive(Clone, Debug, Default)]
+pub struct Scanner {
+    pub preset: Preset,
+    pub rules_folder: Option<PathBuf>,
+    /// The rules of that folder: name and source; they compile.
+    pub rules: Vec<(String, String)>,
+    pub clamd: Option<ClamdAddress>,
+    /// The first that applies decides, before those of the preset.
+    pub rows: Vec<Row>,
+}
+
+/// Where a clamd listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClamdAddress {
+    Unix(PathBuf),
+    /// Host and port.
+    Tcp(String),
+}
+
 /// How log lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
@@ -191,6 +216,7 @@ impl Config {
         let redis = broker::redis(&sources);
         let store = store::store(&sources, &mut warnings);
         let telemetry = store::telemetry(&sources, &mut warnings);
+        let scanner = scanner::scanner(&sources);
         let tenants = tenants::settle(&sources);
         tenants::unserved(&sources, &mut warnings);
         warnings.extend(path.as_deref().and_then(|path| readable(path, &sources)));
@@ -206,6 +232,7 @@ impl Config {
                 redis,
                 store,
                 telemetry,
+                scanner,
                 tenants,
                 warnings,
                 consumer_timeout,
@@ -265,7 +292,19 @@ impl Config {
             runtime: self.worker.runtime.clone(),
             cgroup_parent: self.worker.cgroup_parent.clone(),
             uid_base: self.worker.uid_base,
+            scanner: self.gate(),
             ..EngineOptions::default()
+        }
+    }
+
+    /// A gate for what jobs make.
+    pub fn gate(&self) -> GateOptions {
+        GateOptions {
+            preset: self.scanner.preset,
+            rows: self.scanner.rows.clone(),
+            rules: self.scanner.rules.clone(),
+            clamd: self.scanner.clamd.clone(),
+            ..GateOptions::default()
         }
     }
 

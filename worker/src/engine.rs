@@ -13,6 +13,7 @@ use crate::fault::Fault;
 use crate::pipeline::{self, Steps as _};
 use crate::pool::Pool;
 use crate::sandbox::host::{Greeting, Host, HostError};
+use crate::screen::Gate;
 use cpus::Cpus;
 use kiln_warden::client::{self, Spawned};
 use kiln_warden::profile::Profiles;
@@ -35,6 +36,7 @@ pub struct Engine {
     host: Arc<Host>,
     pool: Arc<Pool>,
     profiles: Arc<Profiles>,
+    gate: Gate,
     warden: Child,
     worker: Arc<str>,
     single: bool,
@@ -48,6 +50,7 @@ impl Engine {
             Profiles::load(options.config.as_deref()).map_err(EngineError::Profiles)?;
         profiles.set_default_reuse(options.reuse);
         let profiles = Arc::new(profiles);
+        let gate = Gate::open(options.gate());
         let Spawned { socket, child } =
             client::spawn(&options.warden()).map_err(EngineError::Spawn)?;
         let host = match Host::greet(socket).await.map_err(EngineError::Warden)? {
@@ -58,6 +61,10 @@ impl Engine {
         };
         let (sizes, watchers) = (options.sizes(), options.watchers.clone());
         let pool = Pool::open(Arc::clone(&host), Arc::clone(&profiles), sizes, watchers);
+        if options.sizing == Sizing::Worker {
+            // Who stays finds out at the start whether anything can be scanned here.
+            gate.scanner().prove().await.map_err(EngineError::Scanner)?;
+        }
         for (profile, warm) in &options.warm {
             pool.keep(profile, *warm).map_err(EngineError::Pool)?;
         }
@@ -70,6 +77,7 @@ impl Engine {
             host,
             pool,
             profiles,
+            gate,
             warden: child,
             worker,
         })

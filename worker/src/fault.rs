@@ -4,6 +4,7 @@ use crate::collect::CollectError;
 use crate::execute::ExecuteError;
 use crate::journal::JournalError;
 use crate::pool::LeaseError;
+use crate::screen::ScreenError;
 use crate::store::StoreError;
 
 pub use kiln_warden::chain;
@@ -26,6 +27,8 @@ pub enum Fault {
     Wait(#[source] ExecuteError),
     #[error("collect what the job made")]
     Collect(#[source] CollectError),
+    #[error("scan what the job made")]
+    Screen(#[source] ScreenError),
     #[error("keep what the job made")]
     Keep(#[source] StoreError),
     #[error("commit the outcome")]

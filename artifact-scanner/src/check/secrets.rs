@@ -14,6 +14,8 @@ mod tests;
 
 pub use own::Own;
 
+use std::ops::Range;
+
 use crate::{Budget, Notes, Severity, Unscannable};
 
 /// Views within views.
@@ -51,6 +53,47 @@ fn search(view: &[u8], place: &str, notes: &mut Notes) {
     };
     tokens::search(view, &mut told);
     assign::search(view, &mut told);
+}
+
+/// A private key may be so long.
+const KEY_BYTES_MAX: usize = 16 << 10;
+
+/// The whole lines of a view that hold keys and tokens as they are, in order and apart. What is
+/// hidden in another form is not among them: whoever cuts these out scans what is left again.
+pub(crate) fn lines(view: &[u8], own: Option<&Own>) -> Vec<Range<usize>> {
+    let mut found = own.map_or_else(Vec::new, |own| own.places(view));
+    let mut told = |rule: &'static str, _: &str, at: usize| {
+        let end = match rule {
+            "secrets.private_key" => key_end(view, at),
+            _ => at + 1,
+        };
+        found.push(at..end);
+    };
+    tokens::search(view, &mut told);
+    assign::search(view, &mut told);
+    found.sort_by_key(|range| (range.start, range.end));
+    let mut lines: Vec<Range<usize>> = Vec::new();
+    for range in found {
+        let start = memchr::memrchr(b'\n', &view[..range.start]).map_or(0, |at| at + 1);
+        let last = range.end.max(range.start + 1) - 1;
+        let end = memchr::memchr(b'\n', &view[last..]).map_or(view.len(), |at| last + at);
+        match lines.last_mut().filter(|before| start <= before.end) {
+            Some(before) => before.end = before.end.max(end),
+            None => lines.push(start..end),
+        }
+    }
+    lines
+}
+
+/// Where a key that begins at `at` ends: at its last line, else where no key is longer.
+fn key_end(view: &[u8], at: usize) -> usize {
+    let most = view.len().min(at + KEY_BYTES_MAX);
+    let rest = &view[at..most];
+    ["-----END", "Private-MAC:"]
+        .iter()
+        .filter_map(|end| memchr::memmem::find(rest, end.as_bytes()))
+        .min()
+        .map_or(most, |end| at + end + 1)
 }
 
 /// Whether a token is a stand-in: a published example, a mask, a run of the keyboard.

@@ -99,6 +99,7 @@ pub(super) fn engine_stop(error: &EngineError) -> Stop {
         | EngineError::Spawn(_)
         | EngineError::Warden(_)
         | EngineError::Pool(_)
+        | EngineError::Scanner(_)
         | EngineError::Cpus(_)
         | EngineError::Wait(_) => Stop::unavailable(error),
     }

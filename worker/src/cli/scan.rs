@@ -1,25 +1,29 @@
 //! What does the scanner say of these files?
 //!
-//! The scan runs in this process, with its rights: a check that a file breaks breaks here. A
-//! process of its own for the scan, without network and without files, is not there yet; until
-//! then scan what you do not trust as a user who may do little.
+//! They are scanned as a job's artifacts are, by the confined process, with the configuration's
+//! policy and rules; this process opens and hashes them, and looks at nothing in them.
 
-use super::escape;
 use super::exit::Exit;
 use super::stop::Stop;
-use artifact_scanner::{Budget, Limits, Policy, Report, Rules, Severity, Subject, Verdict};
+use super::{config, escape};
+use crate::screen::scanner::{Source, Thing};
+use crate::screen::table::Fate;
+use crate::screen::{Gate, Kind};
+use artifact_scanner::{Limits, Serve, Verdict};
+use kiln_protocol::digest::hex;
+use kiln_protocol::outcome::Finding;
 use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Look at files as the artifacts of a job are looked at, and say what they are.
 ///
-/// Exit: 0 all clean or active, 1 otherwise, 2 usage (an absent FILE). The scan runs in this
-/// process, unconfined.
+/// Exit: 0 all clean or active, 1 otherwise, 2 usage (an absent FILE).
 #[derive(Debug, clap::Args)]
 pub(super) struct ScanArgs {
     /// The files
@@ -28,6 +32,9 @@ pub(super) struct ScanArgs {
     /// Print one line of JSON for each file instead of a table
     #[arg(long)]
     json: bool,
+    /// The configuration: policy, rules, clamd
+    #[arg(long, value_name = "KILN.TOML")]
+    config: Option<PathBuf>,
 }
 
 /// Why a file cannot be looked at.
@@ -45,9 +52,16 @@ enum ScanError {
 #[derive(Serialize)]
 struct Line<'a> {
     path: &'a str,
-    #[serde(flatten)]
-    report: &'a Report,
+    verdict: Verdict,
+    unscannable_reason: Option<&'a str>,
+    media_type: &'a str,
+    serve: Option<Serve>,
+    bytes: u64,
+    sha256: Option<&'a str>,
+    findings: &'a [Finding],
     scan_us: u128,
+    #[serde(skip)]
+    fate: Fate,
 }
 
 /// Scans the files in order. All are opened first, so that a wrong name is told before anything
@@ -62,32 +76,62 @@ pub(super) fn run(args: &ScanArgs) -> Result<Exit, Stop> {
         let lines = wrong.into_iter().map(|error| crate::fault::chain(error));
         return Err(Stop::new(Exit::Usage, lines.collect()));
     }
-    let policy = Policy::standard(Rules::own());
-    let mut exit = Exit::Succeeded;
-    let mut stdout = io::stdout().lock();
-    for (path, file) in args.files.iter().zip(files.into_iter().flatten()) {
-        let path = path.to_string_lossy();
-        let start = Instant::now();
-        let report = look(&path, file, &policy).map_err(|error| Stop::unavailable(&error))?;
-        let line = Line {
-            path: &path,
-            report: &report,
-            scan_us: start.elapsed().as_micros(),
-        };
-        let text = if args.json {
-            let json = serde_json::to_string(&line).expect("a report is plain data");
-            format!("{json}\n")
-        } else {
-            table(&line)
-        };
-        stdout
-            .write_all(text.as_bytes())
-            .map_err(|error| Stop::output(&error))?;
-        if !matches!(report.verdict(), Verdict::Clean | Verdict::Active) {
-            exit = Exit::Failed;
+    let config = config::load(args.config.as_deref())?;
+    let files = args.files.iter().zip(files.into_iter().flatten());
+    super::runtime()?.block_on(async {
+        let mut options = config.gate();
+        options.processes = 1;
+        let gate = Gate::open(options);
+        let mut exit = Exit::Succeeded;
+        for (path, file) in files {
+            exit = exit.max(one(&gate, path, file, args.json).await?);
         }
-    }
-    Ok(exit)
+        Ok(exit)
+    })
+}
+
+/// Scans one file and says what it is.
+async fn one(gate: &Gate, path: &Path, file: File, json: bool) -> Result<Exit, Stop> {
+    let path = path.to_string_lossy();
+    let (file, bytes, sha256) = hashed(&path, file).map_err(|error| Stop::unavailable(&error))?;
+    let start = Instant::now();
+    let thing = Thing {
+        name: &path,
+        kind: Kind::File,
+        source: Source::File(&file),
+        bytes,
+        sha256: sha256.as_deref(),
+    };
+    let (word, fate) = gate
+        .judge(thing)
+        .await
+        .map_err(|error| Stop::unavailable(&error))?;
+    let line = Line {
+        path: &path,
+        verdict: word.verdict(),
+        unscannable_reason: word.reason(),
+        media_type: word.media_type(),
+        serve: word.serve(),
+        bytes,
+        sha256: sha256.as_deref(),
+        findings: word.findings(),
+        scan_us: start.elapsed().as_micros(),
+        fate,
+    };
+    let text = if json {
+        let json = serde_json::to_string(&line).expect("a report is plain data");
+        format!("{json}\n")
+    } else {
+        table(&line)
+    };
+    io::stdout()
+        .lock()
+        .write_all(text.as_bytes())
+        .map_err(|error| Stop::output(&error))?;
+    Ok(match word.verdict() {
+        Verdict::Clean | Verdict::Active => Exit::Succeeded,
+        _ => Exit::Failed,
+    })
 }
 
 /// Opens a regular file; a pipe is not waited for.
@@ -107,55 +151,42 @@ fn open(path: &Path) -> Result<File, ScanError> {
     Ok(file)
 }
 
-/// Reads one byte more than may be, and scans what fits.
-fn look(path: &str, file: File, policy: &Policy) -> Result<Report, ScanError> {
+/// The length of a file and its hash; none where it is larger than what is scanned.
+fn hashed(path: &str, mut file: File) -> Result<(File, u64, Option<String>), ScanError> {
     let unread = |source| ScanError::Read {
         path: path.to_owned(),
         source,
     };
-    let limits = Limits::default();
     let length = file.metadata().map_err(unread)?.len();
-    let mut bytes = Vec::new();
-    if length <= limits.size_bytes {
-        file.take(limits.size_bytes + 1)
-            .read_to_end(&mut bytes)
-            .map_err(unread)?;
+    if length > Limits::default().size_bytes {
+        return Ok((file, length, None));
     }
-    let length = length.max(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
-    if length > limits.size_bytes {
-        return Ok(artifact_scanner::too_large(path, length));
-    }
-    let subject = Subject {
-        name: path,
-        bytes: &bytes,
-    };
-    Ok(artifact_scanner::scan(
-        subject,
-        policy,
-        &mut Budget::new(limits),
-    ))
+    let mut hash = Sha256::new();
+    let bytes = io::copy(&mut (&file).take(length), &mut hash).map_err(unread)?;
+    file.rewind().map_err(unread)?;
+    Ok((file, bytes, Some(hex(&hash.finalize()))))
 }
 
 /// A file and its findings, for people.
 fn table(line: &Line<'_>) -> String {
-    let report = line.report;
-    let reason = report
-        .unscannable_reason()
+    let reason = line
+        .unscannable_reason
         .map_or(String::new(), |reason| format!(" ({reason})"));
     let mut text = format!(
-        "{:<11} {}{reason}\n",
-        word(report.verdict()),
+        "{:<11} {:<8} {}{reason}\n",
+        word(line.verdict),
+        line.fate.as_str(),
         escape::name(line.path)
     );
-    let findings = report.findings().iter();
-    for finding in findings.filter(|finding| finding.severity > Severity::Info) {
-        let place = match finding.place.as_str() {
-            "" => String::new(),
-            place => format!(" [{}]", escape::name(place)),
+    let told = line.findings.iter();
+    for finding in told.filter(|finding| finding.severity != "info") {
+        let place = match finding.place.as_deref() {
+            None | Some("") => String::new(),
+            Some(place) => format!(" [{}]", escape::name(place)),
         };
         writeln!(
             text,
-            "            {}: {}{place}",
+            "                     {}: {}{place}",
             finding.rule,
             escape::name(&finding.message)
         )
@@ -179,19 +210,22 @@ fn word(verdict: Verdict) -> &'static str {
 mod tests {
     use super::*;
     use crate::cli::scratch;
+    use crate::screen::word::Word;
 
     #[test]
     fn the_line_is_that_of_the_contract() {
-        let policy = Policy::standard(Rules::own());
-        let subject = Subject {
-            name: "a.csv",
-            bytes: b"1,2\n",
-        };
-        let report = artifact_scanner::scan(subject, &policy, &mut Budget::new(Limits::default()));
+        let word = Word::for_test(Verdict::Clean);
         let line = Line {
             path: "a.csv",
-            report: &report,
+            verdict: word.verdict(),
+            unscannable_reason: word.reason(),
+            media_type: word.media_type(),
+            serve: Some(Serve::Attachment),
+            bytes: 4,
+            sha256: Some("ab"),
+            findings: word.findings(),
             scan_us: 7,
+            fate: Fate::Release,
         };
         let json: serde_json::Value =
             serde_json::from_str(&serde_json::to_string(&line).expect("plain")).expect("JSON");
@@ -200,7 +234,7 @@ mod tests {
             serde_json::json!({
                 "path": "a.csv", "verdict": "clean", "unscannable_reason": null,
                 "media_type": "text/csv", "serve": "attachment", "bytes": 4,
-                "sha256": report.sha256(), "findings": [], "scan_us": 7,
+                "sha256": "ab", "findings": [], "scan_us": 7,
             })
         );
     }
@@ -217,6 +251,7 @@ mod tests {
         let args = ScanArgs {
             files: vec![dir.join("none")],
             json: false,
+            config: None,
         };
         assert_eq!(run(&args).map_err(Stop::report), Err(Exit::Usage));
     }

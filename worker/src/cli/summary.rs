@@ -73,7 +73,11 @@ fn artifacts(all: &[ArtifactReport]) -> Option<String> {
     } else {
         "see below".to_owned()
     };
-    Some(format!("{count} ({words})"))
+    let kept = all.iter().filter(|a| a.state == ArtifactState::Withheld);
+    Some(match kept.count() {
+        0 => format!("{count} ({words})"),
+        withheld => format!("{count} ({words}; {withheld} withheld)"),
+    })
 }
 
 fn line_of(artifact: &ArtifactReport) -> String {
@@ -135,7 +139,7 @@ mod tests {
             sha256: String::new(),
             media_type: None,
             state: ArtifactState::Released,
-            verdict: Verdict::Unscanned,
+            verdict: Verdict::Clean,
             findings: Vec::new(),
             serve: None,
             object: None,
@@ -147,11 +151,29 @@ mod tests {
         let mut outcome = outcome();
         outcome.artifacts = vec![artifact("a.csv"), artifact("b\x1b[2J\n.csv")];
         let wanted = "\
-kiln: succeeded, exit 0, wall 1.2 s, cpu 910 ms, memory peak 32 MiB, 2 artifacts (unscanned), files in out
-kiln: artifact: a.csv (812 B, unscanned)
-kiln: artifact: b\\x1b[2J\\n.csv (812 B, unscanned)
+kiln: succeeded, exit 0, wall 1.2 s, cpu 910 ms, memory peak 32 MiB, 2 artifacts (clean), files in out
+kiln: artifact: a.csv (812 B, clean)
+kiln: artifact: b\\x1b[2J\\n.csv (812 B, clean)
 ";
         assert_eq!(render(&outcome, Path::new("out")), wanted);
+    }
+
+    #[test]
+    fn what_is_withheld_is_counted() {
+        let mut outcome = outcome();
+        let mut key = artifact("key.txt");
+        key.state = ArtifactState::Withheld;
+        key.verdict = Verdict::Suspicious;
+        outcome.artifacts = vec![artifact("a.csv"), key];
+        let text = render(&outcome, Path::new("out"));
+        assert!(
+            text.contains("2 artifacts (see below; 1 withheld)"),
+            "{text}"
+        );
+        assert!(
+            text.contains("artifact: key.txt (812 B, suspicious, withheld)\n"),
+            "{text}"
+        );
     }
 
     #[test]

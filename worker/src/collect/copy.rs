@@ -7,6 +7,7 @@ use rustix::fs::{Mode, OFlags};
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd as _;
 use std::path::Path;
 
 /// Copies up to this size stay in memory; larger ones go to an unlinked file.
@@ -69,8 +70,8 @@ fn copy_now(
     let file = if size <= MEMORY_MAX {
         File::from(memfd::seal(target)?)
     } else {
-        io::Seek::rewind(&mut target)?;
-        target
+        // From here on nobody can write to it, whoever is handed its descriptor.
+        File::open(format!("/proc/self/fd/{}", target.as_raw_fd()))?
     };
     let sha256 = kiln_protocol::digest::hex(&hash.finalize());
     Ok(Ok(RawFile {

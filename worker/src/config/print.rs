@@ -1,6 +1,6 @@
 //! What is the configuration in force, in a form that can be read in again, but for its secrets?
 
-use super::section::{AMQP, REDIS, STORE, Section, TELEMETRY, WORKER};
+use super::section::{AMQP, REDIS, SCANNER, STORE, Section, TELEMETRY, WORKER};
 use super::{Amqp, Config, Origin, Secret, Store, broker, sources};
 use kiln_protocol::limits::{LimitName, LimitUnit};
 use kiln_warden::profile::{ImageSource, Profile};
@@ -32,8 +32,7 @@ impl Config {
                 write(&mut text, format_args!("{gap}[{section}]\n"));
                 before.clone_from(&section);
             }
-            // Texts and lists of JSON are such of TOML, but for this sign.
-            let value = value.to_string().replace('\u{7f}', "\\u007f");
+            let value = as_toml(&value);
             let line = match self.origin(&section, key) {
                 None => format!("{key} = {value}"),
                 Some(Origin::Default) => format!("{key} = {value}  # default"),
@@ -121,6 +120,7 @@ impl Config {
         let listen = listen.map_or_else(|| "off".to_owned(), |listen| listen.to_string());
         put(TELEMETRY.name, "listen", json!(listen));
         put(TELEMETRY.name, "log", json!(self.telemetry.log.as_str()));
+        self.scanner(&mut put);
         for (name, tenant) in &self.tenants {
             put(&format!("tenants.{name}"), "share", json!(tenant.share));
         }
@@ -171,6 +171,52 @@ impl Config {
                 }
             }
         }
+    }
+}
+
+impl Config {
+    fn scanner(&self, put: &mut impl FnMut(&str, &'static str, Value)) {
+        let (name, scanner) = (SCANNER.name, &self.scanner);
+        put(name, "policy", json!(scanner.preset.as_str()));
+        if let Some(folder) = &scanner.rules_folder {
+            put(name, "rules", json!(folder));
+        }
+        if let Some(clamd) = &scanner.clamd {
+            put(name, "clamd", json!(clamd.to_string()));
+        }
+        if !scanner.rows.is_empty() {
+            let rows = scanner.rows.iter().map(|row| {
+                let mut keys = Map::new();
+                keys.insert("type".to_owned(), json!(row.media));
+                if let Some(verdict) = row.verdict {
+                    keys.insert("verdict".to_owned(), json!(verdict));
+                }
+                if row.above_bytes > 0 {
+                    keys.insert("above".to_owned(), figure(LimitUnit::Size, row.above_bytes));
+                }
+                keys.insert("action".to_owned(), json!(row.fate.as_str()));
+                Value::Object(keys)
+            });
+            put(name, "table", Value::Array(rows.collect()));
+        }
+    }
+}
+
+/// A value as TOML writes it: texts and lists are as in JSON, but for one sign; tables are not.
+fn as_toml(value: &Value) -> String {
+    match value {
+        Value::Array(all) => {
+            let all: Vec<_> = all.iter().map(as_toml).collect();
+            format!("[{}]", all.join(", "))
+        }
+        Value::Object(keys) => {
+            let keys = keys.iter();
+            let keys: Vec<_> = keys
+                .map(|(key, value)| format!("{key} = {}", as_toml(value)))
+                .collect();
+            format!("{{ {} }}", keys.join(", "))
+        }
+        other => other.to_string().replace('\u{7f}', "\\u007f"),
     }
 }
 

@@ -75,6 +75,8 @@ fn kind(kind: Kind) -> Value {
         Kind::Flag => json!({"type": "boolean"}),
         Kind::Texts => json!({"type": "array", "items": {"type": "string"}}),
         Kind::Words(words) => json!({"enum": words}),
+        Kind::Size => json!({"type": "string", "pattern": "^[0-9.]+([KMG]i?)?B$"}),
+        Kind::Rows(section) => json!({"type": "array", "items": table(section)}),
         Kind::SomeOf(words) => json!({
             "type": "array", "items": {"enum": words}, "minItems": 1, "uniqueItems": true,
         }),

@@ -2,6 +2,7 @@
 //!
 //! The names that are known, the schema and the check that each key is documented come from here.
 
+use super::scanner;
 use kiln_warden::profile::keys::unknown;
 use toml::Value;
 
@@ -38,6 +39,10 @@ pub(super) enum Kind {
     Words(&'static [&'static str]),
     /// Words, any of them.
     SomeOf(&'static [&'static str]),
+    /// A number of bytes with its unit.
+    Size,
+    /// A list of tables with these keys; the file alone can have one.
+    Rows(&'static Section),
 }
 
 const fn key(name: &'static str, kind: Kind, what: &'static str) -> Key {
@@ -151,21 +156,38 @@ pub(super) const SECRET: Section = Section {
     ],
 };
 
+#[rustfmt::skip]
+pub(super) const SCANNER: Section = Section {
+    name: "scanner",
+    what: "What may leave of what jobs make",
+    keys: &[
+        key("clamd", Kind::Text, "unix:/path or tcp:host:port of a clamd that is asked too"),
+        key("policy", Kind::Words(&scanner::POLICIES), "What is held to be harmless"),
+        key("rules", Kind::Folder, "A folder with YARA rules of your own, `*.yar`"),
+        key("table", Kind::Rows(&ROW), "What is done with what; the first row that applies decides"),
+    ],
+};
+
+#[rustfmt::skip]
+pub(super) const ROW: Section = Section {
+    name: "table",
+    what: "A row: what it applies to, and what is done then",
+    keys: &[
+        key("above", Kind::Size, "Applies to what is larger than this"),
+        key("action", Kind::Words(&scanner::ACTIONS), "What is done"),
+        key("type", Kind::Text, "A media type, `text/*`, `stream` for stdout and stderr, or `*`"),
+        key("verdict", Kind::Words(&scanner::VERDICTS), "Applies to this verdict alone"),
+    ],
+};
+
 /// The sections with keys that the environment can set.
-pub(super) const PLAIN: [&Section; 5] = [&WORKER, &AMQP, &REDIS, &STORE, &TELEMETRY];
+pub(super) const PLAIN: [&Section; 6] = [&WORKER, &AMQP, &REDIS, &STORE, &TELEMETRY, &SCANNER];
 
 /// Sections that ask for what is not served yet, and what that is.
-pub(super) const UNSERVED: [(&str, &str); 2] = [
-    (
-        "egress",
-        "jobs have no network yet: leave `[egress]` empty or out",
-    ),
-    (
-        "scanner",
-        "artifacts are not scanned yet, and each is marked `unscanned`: leave `[scanner]` empty \
-         or out",
-    ),
-];
+pub(super) const UNSERVED: [(&str, &str); 1] = [(
+    "egress",
+    "jobs have no network yet: leave `[egress]` empty or out",
+)];
 
 /// Sections that the file alone can have.
 pub(super) const FILE_ALONE: [&str; 3] = ["profiles", "secrets", "tenants"];
@@ -201,9 +223,13 @@ impl Kind {
                 let parts = parts.filter(|part| !part.is_empty());
                 Value::Array(parts.map(|part| Value::String(part.to_owned())).collect())
             }
-            Self::Text | Self::Secret | Self::Folder | Self::Count { .. } | Self::Words(_) => {
-                Value::String(text.to_owned())
-            }
+            Self::Text
+            | Self::Secret
+            | Self::Folder
+            | Self::Count { .. }
+            | Self::Words(_)
+            | Self::Size
+            | Self::Rows(_) => Value::String(text.to_owned()),
         }
     }
 }

@@ -91,7 +91,7 @@ fn everything_that_is_wrong_is_told_at_once() {
          topolgy = 'create'\ntopology = 'make'\ntrust_tenant = 'yes'\nqueues = ['bach']\n\
          reply_prefixes = ['']\nconsumer_timeout_ms = 5\n[store]\nurl = '/var/lib'\nbucket = 'b'\n\
          [telemetry]\nlisten = 'localhost:9464'\nlog = 'xml'\n[tenants.'a b']\n[tenants.a]\n\
-         share = 0\nceilings = { wall = '1s' }\n[scanner]\nclamd = '/run/clamd'\n[egress]\nallow = []\n\
+         share = 0\nceilings = { wall = '1s' }\n[egress]\nallow = []\n\
          [secrets.x]\nflie = '/x'\n[profiles.python]\nreuse = 'some'\n",
         &[("KILN_TELEMETRY__LOGS", "x"), ("KILN_SCANNER__CLAMD", "x")],
     );
@@ -101,7 +101,7 @@ fn everything_that_is_wrong_is_told_at_once() {
             "take `wroker`: `wroker` is not known here; did you mean `worker`?",
             "take `profile`: `profile` is not known here; did you mean `profiles`?",
             "take `KILN_TELEMETRY__LOGS`: `logs` is not known here; did you mean `log`?",
-            "take `KILN_SCANNER__CLAMD`: artifacts are not scanned yet",
+            "take `KILN_SCANNER__CLAMD=x`: it must be `unix:/run/clamav/clamd.ctl`",
             "take `worker.slots`: 0 is not between 1 and 1024",
             "take `amqp.topolgy`: `topolgy` is not known here; did you mean `topology`?",
             "take `amqp.topology`: `make` is not known here; there are `passive`, `create`",
@@ -119,7 +119,6 @@ fn everything_that_is_wrong_is_told_at_once() {
             "take `tenants.a b`: a tenant's name is",
             "take `tenants.a.share`: 0 is not between 1 and 1000",
             "take `tenants.a.ceilings`: not served yet",
-            "take `scanner.clamd`: artifacts are not scanned yet",
             "take `egress.allow`: jobs have no network yet",
             "take `secrets.x.flie`: `flie` is not known here; did you mean `file`?",
             "take `profiles.python.reuse`: `some` is not known here",

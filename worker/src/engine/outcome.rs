@@ -4,16 +4,20 @@ use super::types::Delivered;
 use crate::execute::Run;
 use crate::report::answer::now_unix_ms;
 use crate::report::{self, Ending, Evidence};
+use crate::screen::table::Fate;
+use crate::screen::word::Word;
 use crate::store::folder::{Kept, KeptFile, KeptStream};
-use crate::store::media::media_type;
-use artifact_scanner::Verdict as Scanned;
+use artifact_scanner::{Serve as Served, Verdict as Scanned};
 use kiln_protocol::job::Job;
 use kiln_protocol::limits::Limits;
 use kiln_protocol::outcome::{
-    ArtifactReport, ArtifactState, OUTCOME_SCHEMA, Outcome, Reason, SandboxReport, Status,
+    ArtifactReport, ArtifactState, OUTCOME_SCHEMA, Outcome, Reason, SandboxReport, Serve, Status,
     StreamReport, TimingUs, Usage, Verdict, Warning,
 };
 use kiln_warden::profile::Profile;
+
+/// Findings that an outcome tells, of all artifacts together.
+const FINDINGS_MAX: usize = 1_000;
 
 /// What the steps left of one job.
 pub(super) struct Record<'a> {
@@ -56,6 +60,9 @@ pub(super) fn outcome(record: Record<'_>) -> Outcome {
         warnings: noticed,
     } = ending;
     warnings.extend(noticed);
+    warnings.extend(withheld(&kept));
+    // An outcome is a message: the more files, the less is told of each.
+    let findings_max = (FINDINGS_MAX / kept.files.len().max(1)).max(1);
     Outcome {
         schema: OUTCOME_SCHEMA.to_owned(),
         job_id: job.id.clone(),
@@ -70,7 +77,11 @@ pub(super) fn outcome(record: Record<'_>) -> Outcome {
         signal,
         stdout: stream(kept.stdout),
         stderr: stream(kept.stderr),
-        artifacts: kept.files.into_iter().map(artifact).collect(),
+        artifacts: kept
+            .files
+            .into_iter()
+            .map(|file| artifact(file, findings_max))
+            .collect(),
         skipped: kept.skipped,
         limits: Some(limits),
         warnings,
@@ -155,27 +166,96 @@ fn evidence(run: &Run, kept: &Kept) -> Evidence {
 }
 
 fn stream(kept: KeptStream) -> StreamReport {
-    StreamReport::new(&kept.raw, kept.total_bytes, kept.object)
+    match kept.withheld {
+        None => StreamReport::new(&kept.raw, kept.total_bytes, kept.object),
+        Some((shown, _)) => StreamReport::withheld(&kept.raw, kept.total_bytes, &shown),
+    }
 }
 
-fn artifact(kept: KeptFile) -> ArtifactReport {
+/// A warning for each thing that the gate did not let out.
+fn withheld(kept: &Kept) -> Vec<Warning> {
+    let streams = [("stdout", &kept.stdout), ("stderr", &kept.stderr)];
+    let streams = streams.into_iter().filter_map(|(name, stream)| {
+        let (_, word) = stream.withheld.as_ref()?;
+        Some(Warning {
+            code: "stream_withheld".to_owned(),
+            message: format!(
+                "what was written to {name} is withheld: {}{}",
+                because(word),
+                place(stream.object.as_deref())
+            ),
+            pointer: None,
+        })
+    });
+    let files = kept.files.iter().filter(|file| file.fate != Fate::Release);
+    let files = files.map(|file| Warning {
+        code: "artifact_withheld".to_owned(),
+        message: format!(
+            "`{}` is withheld: {}{}",
+            file.path,
+            because(&file.word),
+            place(file.object.as_deref())
+        ),
+        pointer: None,
+    });
+    streams.chain(files).collect()
+}
+
+fn because(word: &Word) -> String {
+    let verdict = verdict(word.verdict());
+    let said = verdict.as_str();
+    match word.why() {
+        why if why.is_empty() => format!("{said}, by policy"),
+        why => format!("{said}, {why}"),
+    }
+}
+
+fn place(object: Option<&str>) -> String {
+    object.map_or("; it is not kept".to_owned(), |object| {
+        format!("; it is kept as `{object}`")
+    })
+}
+
+/// An artifact with at most so many findings.
+fn artifact(kept: KeptFile, findings_max: usize) -> ArtifactReport {
+    let KeptFile {
+        path,
+        bytes,
+        sha256,
+        word,
+        fate,
+        object,
+    } = kept;
+    let state = match fate {
+        Fate::Release => ArtifactState::Released,
+        Fate::Withhold | Fate::Drop => ArtifactState::Withheld,
+    };
+    let serve = match (state, word.serve()) {
+        (ArtifactState::Withheld, _) => None,
+        (ArtifactState::Released, Some(Served::Inline)) => Some(Serve::Inline),
+        (ArtifactState::Released, Some(Served::Sandbox)) => Some(Serve::Sandbox),
+        (ArtifactState::Released, Some(Served::Attachment) | None) => Some(Serve::Attachment),
+    };
     ArtifactReport {
-        media_type: media_type(&kept.path).map(str::to_owned),
-        path: kept.path,
-        bytes: kept.bytes,
-        sha256: kept.sha256,
-        state: ArtifactState::Released,
-        verdict: match kept.verdict {
-            Scanned::Clean => Verdict::Clean,
-            Scanned::Active => Verdict::Active,
-            Scanned::Suspicious => Verdict::Suspicious,
-            Scanned::Malicious => Verdict::Malicious,
-            Scanned::Unscannable => Verdict::Unscannable,
-            Scanned::Unscanned => Verdict::Unscanned,
-        },
-        findings: Vec::new(),
-        // What nobody has looked at is to be saved, not shown.
-        serve: Some(kiln_protocol::outcome::Serve::Attachment),
-        object: Some(kept.object),
+        path,
+        bytes,
+        sha256,
+        media_type: Some(word.media_type().to_owned()),
+        state,
+        verdict: verdict(word.verdict()),
+        findings: word.findings().iter().take(findings_max).cloned().collect(),
+        serve,
+        object,
+    }
+}
+
+fn verdict(said: Scanned) -> Verdict {
+    match said {
+        Scanned::Clean => Verdict::Clean,
+        Scanned::Active => Verdict::Active,
+        Scanned::Suspicious => Verdict::Suspicious,
+        Scanned::Malicious => Verdict::Malicious,
+        Scanned::Unscannable => Verdict::Unscannable,
+        Scanned::Unscanned => Verdict::Unscanned,
     }
 }

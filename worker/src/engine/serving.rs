@@ -17,7 +17,7 @@ use crate::pipeline::Steps;
 use crate::pool::Order;
 use crate::report::answer::{Unrun, now_unix_ms};
 use crate::sandbox::{Leased, Sandbox, Spent};
-use crate::screen::{Cleared, Outputs, screen};
+use crate::screen::{Cleared, Outputs};
 use crate::store::folder::Kept;
 use kiln_protocol::job::{Content, Isolation, Payload};
 use kiln_protocol::limits::Limits;
@@ -301,6 +301,7 @@ impl Steps for Serving<'_> {
             stderr,
             files,
             skipped,
+            secrets: Vec::new(),
         })
     }
 
@@ -310,14 +311,15 @@ impl Steps for Serving<'_> {
 
     async fn screen(&mut self, raw: Outputs) -> Result<Cleared, Fault> {
         let began = Instant::now();
-        let cleared = screen(raw);
+        let screened = Box::pin(self.engine.gate.screen(raw)).await;
+        let cleared = screened.map_err(Fault::Screen)?;
         self.timing.scan = Some(micros(began.elapsed()));
         Ok(cleared)
     }
 
     async fn keep(&mut self, cleared: Cleared) -> Result<Kept, Fault> {
         let began = Instant::now();
-        let (kept, failed) = self.keeping.keep(cleared).await;
+        let (kept, failed) = Box::pin(self.keeping.keep(cleared)).await;
         self.unkept = self.unkept.take().or(failed.map(|error| chain(&error)));
         self.timing.store = Some(micros(began.elapsed()));
         Ok(kept)

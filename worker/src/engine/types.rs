@@ -3,6 +3,7 @@
 use crate::pool::watch::Watchers;
 use crate::pool::{LeaseError, Sizes};
 use crate::sandbox::host::HostError;
+use crate::screen::{GateOptions, StartError};
 use crate::store::ledger::Ledger;
 use kiln_protocol::job::Job;
 use kiln_protocol::outcome::Outcome;
@@ -38,6 +39,8 @@ pub struct EngineOptions {
     pub cgroup_parent: Option<String>,
     /// The first host uid for sandboxes; the warden's default where `None`.
     pub uid_base: Option<u32>,
+    /// How what jobs make is looked at.
+    pub scanner: GateOptions,
 }
 
 /// Who decides how many sandboxes there are.
@@ -133,6 +136,8 @@ pub enum EngineError {
     /// The machine does not offer what is needed.
     #[error("{message}; {remedy}")]
     Refused { message: String, remedy: String },
+    #[error("work with the scanner")]
+    Scanner(#[source] StartError),
     #[error("find the CPUs of this process")]
     Cpus(#[source] io::Error),
     #[error("fill the pool")]
@@ -149,6 +154,15 @@ impl EngineOptions {
             runtime: self.runtime.clone(),
             cgroup_parent: self.cgroup_parent.clone(),
             uid_base: self.uid_base,
+        }
+    }
+
+    /// As many processes that scan as jobs run at once.
+    pub(super) fn gate(&self) -> GateOptions {
+        GateOptions {
+            processes: self.slots.max(1),
+            single: self.single,
+            ..self.scanner.clone()
         }
     }
 
@@ -181,6 +195,7 @@ impl Default for EngineOptions {
             runtime: None,
             cgroup_parent: None,
             uid_base: None,
+            scanner: GateOptions::default(),
         }
     }
 }

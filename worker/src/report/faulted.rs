@@ -16,6 +16,7 @@ pub(crate) fn outcome(id: JobId, fault: &Fault, worker: &str) -> Outcome {
             let main = Refusal::bad("", why, "a job", "a job that can be served here");
             return Rejection::from(main).outcome(id, worker.to_owned(), now_unix_ms());
         }
+        Fault::Screen(_) => Reason::Scanner,
         Fault::Fetch(_) | Fault::Keep(_) | Fault::Commit(_) => Reason::Store,
         Fault::Journal(_)
         | Fault::Lease(_)

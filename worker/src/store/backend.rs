@@ -221,7 +221,7 @@ impl Backend {
         key: &str,
         from: &Arc<File>,
         bytes: u64,
-        media_type: &'static str,
+        media_type: &str,
     ) -> Result<(), BackendError> {
         let from = Arc::clone(from);
         match self {

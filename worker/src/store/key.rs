@@ -8,7 +8,7 @@ use kiln_protocol::id::{JobId, Tenant};
 use std::fmt::Write as _;
 
 /// Where runs keep what their jobs wrote and made.
-pub(super) const RUNS: [&str; 2] = ["logs", "artifacts"];
+pub(super) const RUNS: [&str; 3] = ["logs", "artifacts", "quarantine"];
 /// What is written to see whether the store takes anything.
 pub(super) const PROBE: &str = "probe.json";
 
@@ -31,6 +31,16 @@ pub(super) fn stream(id: &JobId, run: &str, name: &str) -> String {
 
 pub(super) fn artifact(id: &JobId, run: &str, path: &str) -> String {
     format!("artifacts/{id}/{run}/{}", escaped(path))
+}
+
+/// Where a file goes that is not let out.
+pub(super) fn withheld(id: &JobId, run: &str, path: &str) -> String {
+    format!("quarantine/{id}/{run}/{}", escaped(path))
+}
+
+/// Where a stream goes that is not let out: no escaped path has a `~` before a name.
+pub(super) fn withheld_stream(id: &JobId, run: &str, name: &str) -> String {
+    format!("quarantine/{id}/{run}/~{name}")
 }
 
 pub(super) fn idempotency(tenant: &Tenant, key: &str) -> String {
@@ -69,7 +79,7 @@ pub(super) fn is_input(tenant: &Tenant, key: &str) -> bool {
 }
 
 /// A path as a name: different paths have different names, and none leaves its folder.
-fn escaped(path: &str) -> String {
+pub(super) fn escaped(path: &str) -> String {
     let mut name = String::with_capacity(path.len());
     for (at, part) in path.split('/').enumerate() {
         if at > 0 {

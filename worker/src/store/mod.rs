@@ -6,7 +6,6 @@
 //! - [`ledger`]: what a fleet remembers of its jobs, under the names of `key`
 //! - `backend`: what a store can do; `files` (with `syncs`) and `objects` do it
 //! - `health`: whether the store can be reached
-//! - [`media`]: what a file is said to be
 
 mod backend;
 mod files;
@@ -14,7 +13,6 @@ pub mod folder;
 mod health;
 mod key;
 pub mod ledger;
-pub mod media;
 mod objects;
 mod syncs;
 

@@ -171,7 +171,7 @@ impl Objects {
         key: &str,
         from: Arc<File>,
         bytes: u64,
-        media_type: &'static str,
+        media_type: &str,
     ) -> Result<(), BackendError> {
         let path = self.path(key)?;
         let attributes = attributes(media_type);
@@ -259,9 +259,9 @@ fn has_credentials(variable: impl Fn(&'static str) -> Option<OsString>) -> bool 
 }
 
 /// What a job made is to be saved, never shown by whoever serves the bucket.
-fn attributes(media_type: &'static str) -> Attributes {
+fn attributes(media_type: &str) -> Attributes {
     let mut attributes = Attributes::new();
-    attributes.insert(Attribute::ContentType, media_type.into());
+    attributes.insert(Attribute::ContentType, media_type.to_owned().into());
     attributes.insert(Attribute::ContentDisposition, "attachment".into());
     attributes
 }

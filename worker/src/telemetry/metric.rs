@@ -7,7 +7,7 @@ use super::names::Names;
 use super::pool::PoolFigures;
 use super::recent::Recent;
 use kiln_protocol::job::Class;
-use kiln_protocol::outcome::{ArtifactState, Outcome, Start, Status, TimingUs};
+use kiln_protocol::outcome::{ArtifactState, Outcome, Start, Status, TimingUs, Verdict};
 use kiln_warden::profile::Profiles;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -147,6 +147,13 @@ impl Metrics {
                 .with_label_values(&[reason.as_str()])
                 .inc_by(0);
         }
+        for verdict in [
+            Verdict::Malicious,
+            Verdict::Suspicious,
+            Verdict::Unscannable,
+        ] {
+            names.scan.with_label_values(&[verdict.as_str()]).inc_by(0);
+        }
         Arc::new(metrics)
     }
 
@@ -168,6 +175,7 @@ impl Metrics {
         self.timing(&outcome.timing_us);
         for artifact in &outcome.artifacts {
             self.artifact(artifact.state);
+            self.scanned(artifact.verdict);
         }
         if let Some(sandbox) = sandbox {
             let took = outcome.timing_us.acquire.map(Duration::from_micros);
@@ -208,6 +216,9 @@ impl Metrics {
                 stage.observe(seconds(us));
             }
         }
+        if let Some(scan) = timing.scan {
+            self.names.scan_seconds.observe(seconds(scan));
+        }
         if let Some(run) = timing.run {
             self.names.job_run.observe(seconds(run));
         }
@@ -237,6 +248,11 @@ impl Metrics {
             ArtifactState::Withheld => "withheld",
         };
         self.names.artifacts.with_label_values(&[state]).inc();
+    }
+
+    /// What the gate was told of a file.
+    pub fn scanned(&self, verdict: Verdict) {
+        self.names.scan.with_label_values(&[verdict.as_str()]).inc();
     }
 
     pub fn queue_wait(&self, waited: Duration) {

@@ -76,6 +76,8 @@ figures! {
     resets: IntCounterVec = "resets_total", "Resets between two jobs", ["result"], &NONE;
     residue: IntCounterVec = "residue_total", "What a reset found that a job had left", ["kind"], &NONE;
     artifacts: IntCounterVec = "artifacts_total", "Files that jobs made", ["state"], &NONE;
+    scan: IntCounterVec = "scan_total", "Files that were scanned, by what the gate was told of them", ["verdict"], &NONE;
+    scan_seconds: Histogram = "scan_seconds", "How long the gate took with all that one job made", [], &SHORT;
     store_request: HistogramVec = "store_request_seconds", "How long the store took", ["op", "result"], &SHORT;
     redis_up: IntGaugeVec = "redis_up", "Whether Redis answers", [], &NONE;
     panics: IntCounter = "panics_total", "Tasks that ended by a bug", [], &NONE;

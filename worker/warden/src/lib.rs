@@ -19,10 +19,12 @@
 //! - [`cgroup`]: the control groups that hold a sandbox and its jobs
 //! - [`seccomp`]: the system calls a job, and a keeper, may make
 //! - [`image`]: what a sandbox sees as its file system
+//! - [`confine`]: how a process that is no sandbox gives up everything but its descriptors
 //! - [`socket`], `sys`: descriptors over sockets; what has no safe form
 
 pub mod cgroup;
 pub mod client;
+pub mod confine;
 mod container;
 pub mod counters;
 mod devices;

@@ -52,6 +52,15 @@ impl Own {
         })
     }
 
+    /// Where the secrets are in a view, in any form.
+    pub(super) fn places(&self, view: &[u8]) -> Vec<std::ops::Range<usize>> {
+        let Some(needles) = &self.needles else {
+            return Vec::new();
+        };
+        let found = needles.find_overlapping_iter(view);
+        found.map(|found| found.start()..found.end()).collect()
+    }
+
     /// Looks for the secrets in a view.
     pub fn check(
         &self,

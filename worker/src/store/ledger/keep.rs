@@ -1,13 +1,11 @@
 //! What one run of a job leaves in the store: streams, artifacts, and at last its outcome.
 
 use super::{Committed, Ledger};
-use crate::collect::RawFile;
-use crate::execute::{Captured, memfd};
-use crate::screen::Cleared;
+use crate::execute::memfd;
+use crate::screen::table::Fate;
+use crate::screen::{Cleared, Parts, ScreenedFile, ScreenedStream};
 use crate::store::folder::{Kept, KeptFile, KeptStream};
-use crate::store::media::media_type;
 use crate::store::{StoreError, key};
-use artifact_scanner::Verdict;
 use futures_util::stream::{self, StreamExt as _};
 use kiln_protocol::id::JobId;
 use std::collections::BTreeSet;
@@ -16,7 +14,7 @@ use std::sync::Arc;
 
 /// Files that are on their way at once.
 const AT_ONCE: usize = 4;
-/// What our table has no word for, and what a program printed.
+/// What nobody is to show, and what a program printed.
 const ANY: &str = "application/octet-stream";
 const TEXT: &str = "text/plain";
 
@@ -46,14 +44,14 @@ impl Ledger {
     /// Keeps what the gate has let through of a run; waits for a store that fails. What cannot be
     /// kept for a reason of ours is left out, and the first such reason told.
     pub async fn keep(&self, run: &Run, cleared: Cleared) -> (Kept, Option<StoreError>) {
-        let Cleared {
+        let Parts {
             stdout,
             stderr,
             files,
             skipped,
-        } = cleared;
+        } = cleared.into_parts();
         let artifacts = stream::iter(files)
-            .map(|(raw, verdict)| self.artifact(run, raw, verdict))
+            .map(|file| self.artifact(run, file))
             .buffered(AT_ONCE)
             .collect::<Vec<_>>();
         let ((stdout, lost_stdout), (stderr, lost_stderr), artifacts) = tokio::join!(
@@ -70,7 +68,7 @@ impl Ledger {
             }
         }
         let streams = [&stdout.object, &stderr.object].into_iter().flatten();
-        let folders = folders(streams.chain(kept.iter().map(|file| &file.object)));
+        let folders = folders(streams.chain(kept.iter().filter_map(|file| file.object.as_ref())));
         let named = self.sync_folders(&Arc::new(folders)).await;
         failed = failed.or(named.err());
         let kept = Kept {
@@ -97,35 +95,29 @@ impl Ledger {
             .await
     }
 
-    /// A stream without a byte has no object.
+    /// A stream without a byte has no object, and nor has one that is dropped.
     async fn stream(
         &self,
         run: &Run,
         name: &'static str,
-        captured: Captured,
+        screened: ScreenedStream,
     ) -> (KeptStream, Option<StoreError>) {
-        let Captured {
-            bytes: raw,
-            total_bytes,
-            truncated,
-        } = captured;
-        let key = key::stream(&run.job, &run.token, name);
-        let stored = if raw.is_empty() {
-            Ok(None)
-        } else {
-            self.upload_bytes(&key, &raw).await.map(|()| Some(key))
+        let raw = &screened.captured.bytes;
+        let key = match screened.fate {
+            _ if raw.is_empty() => None,
+            Fate::Release => Some(key::stream(&run.job, &run.token, name)),
+            Fate::Withhold => Some(key::withheld_stream(&run.job, &run.token, name)),
+            Fate::Drop => None,
+        };
+        let stored = match key {
+            None => Ok(None),
+            Some(key) => self.upload_bytes(&key, raw).await.map(|()| Some(key)),
         };
         let (object, failed) = match stored {
             Ok(object) => (object, None),
             Err(error) => (None, Some(error)),
         };
-        let kept = KeptStream {
-            raw,
-            total_bytes,
-            truncated,
-            object,
-        };
-        (kept, failed)
+        (KeptStream::new(screened, object), failed)
     }
 
     async fn upload_bytes(&self, key: &str, raw: &[u8]) -> Result<(), StoreError> {
@@ -137,27 +129,32 @@ impl Ledger {
         self.upload(key, &file, raw.len() as u64, TEXT).await
     }
 
-    async fn artifact(
-        &self,
-        run: &Run,
-        raw: RawFile,
-        verdict: Verdict,
-    ) -> Result<KeptFile, StoreError> {
-        let RawFile {
-            path,
-            file,
-            bytes,
-            sha256,
-        } = raw;
-        let object = key::artifact(&run.job, &run.token, &path);
-        let media_type = media_type(&path).unwrap_or(ANY);
-        self.upload(&object, &Arc::new(file), bytes, media_type)
-            .await?;
+    async fn artifact(&self, run: &Run, file: ScreenedFile) -> Result<KeptFile, StoreError> {
+        let ScreenedFile { raw, word, fate } = file;
+        // What is withheld has no type that anybody could show it by.
+        let place = match fate {
+            Fate::Release => Some((
+                key::artifact(&run.job, &run.token, &raw.path),
+                word.media_type().to_owned(),
+            )),
+            Fate::Withhold => Some((
+                key::withheld(&run.job, &run.token, &raw.path),
+                ANY.to_owned(),
+            )),
+            Fate::Drop => None,
+        };
+        let mut object = None;
+        if let Some((key, media_type)) = place {
+            self.upload(&key, &Arc::new(raw.file), raw.bytes, &media_type)
+                .await?;
+            object = Some(key);
+        }
         Ok(KeptFile {
-            path,
-            bytes,
-            sha256,
-            verdict,
+            path: raw.path,
+            bytes: raw.bytes,
+            sha256: raw.sha256,
+            word,
+            fate,
             object,
         })
     }
@@ -167,7 +164,7 @@ impl Ledger {
         key: &str,
         file: &Arc<File>,
         bytes: u64,
-        media_type: &'static str,
+        media_type: &str,
     ) -> Result<(), StoreError> {
         let backend = &self.health.backend;
         self.patiently(|| self.noted("upload", key, backend.upload(key, file, bytes, media_type)))

@@ -8,8 +8,11 @@ mod ground;
 use super::*;
 use crate::collect::RawFile;
 use crate::execute::Captured;
-use crate::screen::{Outputs, screen};
+use crate::screen::table::Fate;
+use crate::screen::word::Word;
+use crate::screen::{Cleared, Outputs};
 use crate::store::InputProblem;
+use artifact_scanner::Verdict;
 use ground::{Ground, file, id, job, sha256};
 use std::io::Read as _;
 
@@ -177,8 +180,16 @@ async fn cancels(ledger: &Ledger, ground: &Ground) {
     );
 }
 
-fn outputs(files: Vec<RawFile>) -> crate::screen::Cleared {
-    screen(Outputs {
+fn outputs(files: Vec<RawFile>) -> Cleared {
+    judged(files, Fate::Release)
+}
+
+fn judged(files: Vec<RawFile>, fate: Fate) -> Cleared {
+    let word = match fate {
+        Fate::Release => Word::for_test(Verdict::Clean),
+        Fate::Withhold | Fate::Drop => Word::for_test(Verdict::Suspicious),
+    };
+    let outputs = Outputs {
         stdout: Captured {
             bytes: b"hello\xff".to_vec(),
             total_bytes: 9,
@@ -187,7 +198,9 @@ fn outputs(files: Vec<RawFile>) -> crate::screen::Cleared {
         stderr: Captured::default(),
         files,
         skipped: Vec::new(),
-    })
+        secrets: Vec::new(),
+    };
+    Cleared::for_test(outputs, &word, fate)
 }
 
 async fn keeps(ledger: &Ledger, ground: &Ground) {
@@ -211,12 +224,40 @@ async fn keeps(ledger: &Ledger, ground: &Ground) {
     assert_eq!(kept.files.len(), contents.len());
     for (file, (path, bytes)) in kept.files.iter().zip(&contents) {
         assert_eq!(file.path, *path);
+        let object = file.object.as_deref().expect("kept");
+        assert!(object.starts_with("artifacts/kept/"), "{object}");
+        assert!(ground.read(ledger, object).await == *bytes, "{path}");
+    }
+    withholds(ledger, ground).await;
+}
+
+/// What is not let out lies apart, or nowhere.
+async fn withholds(ledger: &Ledger, ground: &Ground) {
+    let run = Run::new(&id("held"));
+    let (kept, failed) = ledger
+        .keep(&run, judged(vec![file("a/key", b"key")], Fate::Withhold))
+        .await;
+    assert!(failed.is_none(), "{failed:?}");
+    for stream in [&kept.stdout, &kept.stderr] {
+        assert!(stream.withheld.is_none(), "the test lets streams out");
+    }
+    let object = kept.files[0].object.as_deref().expect("kept");
+    assert!(object.starts_with("quarantine/held/"), "{object}");
+    assert!(object.ends_with("/a/key"), "{object}");
+    assert_eq!(ground.read(ledger, object).await, b"key");
+    let (kept, failed) = ledger
+        .keep(&run, judged(vec![file("b", b"key")], Fate::Drop))
+        .await;
+    assert!(failed.is_none(), "{failed:?}");
+    assert_eq!(kept.files[0].object, None);
+    for folder in ["artifacts/held", "quarantine/held"] {
+        let there = ledger.list(folder).await.expect("listed");
+        let names: Vec<_> = there.into_iter().map(|entry| entry.key).collect();
         assert!(
-            file.object.starts_with("artifacts/kept/"),
-            "{}",
-            file.object
+            names.iter().all(|name| name.ends_with("/a/key")),
+            "{names:?}"
         );
-        assert!(ground.read(ledger, &file.object).await == *bytes, "{path}");
+        assert_eq!(names.is_empty(), folder.starts_with("artifacts"));
     }
 }
 
@@ -276,7 +317,7 @@ async fn sweeps(ledger: &Ledger, ground: &Ground) {
         assert!(failed.is_none(), "{failed:?}");
         objects.push([
             kept.stdout.object.expect("kept"),
-            kept.files[0].object.clone(),
+            kept.files[0].object.clone().expect("kept"),
         ]);
     }
     let outcome = serde_json::to_vec(&objects[0]).expect("text");

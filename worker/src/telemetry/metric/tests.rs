@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 /// The names of the contract that something feeds.
-const NAMES: [&str; 30] = [
+const NAMES: [&str; 32] = [
     "build_info",
     "jobs_total",
     "job_run_seconds",
@@ -33,6 +33,8 @@ const NAMES: [&str; 30] = [
     "resets_total",
     "residue_total",
     "artifacts_total",
+    "scan_total",
+    "scan_seconds",
     "store_request_seconds",
     "redis_up",
     "panics_total",
@@ -48,6 +50,7 @@ fn eventful() -> Arc<Metrics> {
     metrics.timing(&timing());
     metrics.acquired("python", Start::Warm, Some(moment));
     metrics.artifact(ArtifactState::Released);
+    metrics.scanned(Verdict::Clean);
     metrics.queue_wait(moment);
     metrics.in_flight(2);
     metrics.slots(4);

@@ -90,6 +90,24 @@ impl<'a> Keys<'a> {
         ))
     }
 
+    /// A list of tables, each with its place in it.
+    pub fn tables(&self, name: &str) -> Option<Vec<Keys<'a>>> {
+        let value = self.table.get(name)?;
+        let tables = value.as_array().and_then(|all| {
+            let tables = all.iter().map(Value::as_table);
+            tables.collect::<Option<Vec<_>>>()
+        });
+        let Some(tables) = tables else {
+            self.wrong(name, not("a list of tables", value));
+            return None;
+        };
+        let keys = tables.into_iter().enumerate().map(|(at, table)| {
+            let key = format!("{}.{name}[{at}]", self.key);
+            Keys::new(table, &key, self.errors)
+        });
+        Some(keys.collect())
+    }
+
     /// Yes or no.
     pub fn flag(&self, name: &str) -> Option<bool> {
         let value = self.table.get(name)?;

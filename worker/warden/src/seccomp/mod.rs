@@ -13,7 +13,7 @@
 //! # Layout
 //!
 //! - [`policy`]: verdicts, tests of arguments, lines
-//! - [`allowed`], [`refused`], [`arguments`]: the tables
+//! - [`allowed`], [`refused`], [`arguments`]: the tables; [`scanner`]: that of a scan process
 //! - [`machine`]: names and numbers
 //! - [`bpf`]: from verdicts to a program
 
@@ -23,6 +23,7 @@ mod bpf;
 mod machine;
 mod policy;
 mod refused;
+mod scanner;
 
 use kiln_keeper::spec::Filter;
 use machine::{Machine, X86_64};
@@ -51,6 +52,16 @@ pub fn job_filter() -> Filter {
 #[must_use]
 pub fn keeper_filter() -> Filter {
     filter(&X86_64, keeper_rule())
+}
+
+/// The filter of a process that scans: whatever it does not need ends it.
+#[must_use]
+pub fn scanner_filter() -> Filter {
+    let rules = rules(&X86_64, &[scanner::TABLE]);
+    let rule = move |nr| rules.get(&nr).copied();
+    filter(&X86_64, move |nr| {
+        rule(nr).unwrap_or(Rule::always(Verdict::Kill))
+    })
 }
 
 /// The name of a system call of this machine.

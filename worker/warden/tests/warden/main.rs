@@ -1,5 +1,6 @@
 //! The warden from outside: a test plays the worker. Needs root.
 
+mod confine;
 mod death;
 mod dirty;
 mod inherited;

@@ -151,7 +151,10 @@ async fn a_full_disk_is_waited_for_and_nothing_is_lost() {
     let (kept, failed) = timeout(LONG, keeping).await.expect("there is room again");
     assert!(failed.is_none(), "{failed:?}");
     assert_eq!(
-        ledger.get(&kept.files[0].object).await.expect("asked"),
+        ledger
+            .get(kept.files[0].object.as_deref().expect("kept"))
+            .await
+            .expect("asked"),
         Some(large)
     );
     let left = std::fs::read_dir(disk.path().join("tmp")).expect("there");

@@ -1,0 +1,46 @@
+//! The gate with the real processes that scan: what it says, and what it says when they are harmed.
+//!
+//! `KILN_FAULTS=10000 cargo test -p kiln --test gate faults -- --nocapture` is the long form;
+//! `KILN_SEED` asks for the same order of faults again.
+
+mod clamd;
+mod faults;
+mod words;
+
+use kiln::collect::RawFile;
+use kiln::execute::memfd;
+use kiln::screen::{Gate, GateOptions};
+use sha2::{Digest as _, Sha256};
+use std::fs::File;
+use std::path::PathBuf;
+
+/// A gate whose processes are the program under test.
+fn gate(options: GateOptions) -> Gate {
+    Gate::open(GateOptions {
+        program: Some(PathBuf::from(env!("CARGO_BIN_EXE_kiln"))),
+        ..options
+    })
+}
+
+/// A file as it is collected.
+fn file(path: &str, bytes: &[u8]) -> RawFile {
+    RawFile {
+        path: path.to_owned(),
+        file: File::from(memfd::sealed("artifact", bytes).expect("memory")),
+        bytes: bytes.len() as u64,
+        sha256: kiln_protocol::digest::hex(&Sha256::digest(bytes)),
+    }
+}
+
+/// The test string, in two pieces, so that no virus scanner takes this file.
+fn eicar() -> Vec<u8> {
+    let start = r"X5O!P%@AP[4\PZX54(P^)7CC)7}$EICAR";
+    [start, "-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*"]
+        .concat()
+        .into()
+}
+
+/// A token that is one by its form.
+fn token() -> String {
+    format!("ghp_{}", "x9K2mQ7vB4nR8tW1pL5j".repeat(2))
+}
