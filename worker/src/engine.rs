@@ -104,6 +104,16 @@ impl Engine {
         }
     }
 
+    /// Dead instances that were swept at the start.
+    pub fn swept(&self) -> u32 {
+        self.host.swept
+    }
+
+    /// The name of this instance, and the process that all its sandboxes descend from.
+    pub fn instance(&self) -> (&str, u32) {
+        (&self.host.instance, self.warden.id())
+    }
+
     /// Whether the warden is gone: no job can run any more.
     pub fn is_gone(&self) -> bool {
         self.host.is_gone()

@@ -6,6 +6,7 @@ use crate::journal::JournalError;
 use crate::pool::LeaseError;
 use crate::screen::ScreenError;
 use crate::store::StoreError;
+use crate::telemetry::metric::Step;
 
 pub use kiln_warden::chain;
 
@@ -36,18 +37,18 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The step that failed, in a word that holds nothing of a job.
-    pub fn step(&self) -> &'static str {
+    /// The step that failed.
+    pub fn step(&self) -> Step {
         match self {
-            Self::Admit(_) => "admit",
-            Self::Journal(_) => "journal",
-            Self::Fetch(_) => "fetch",
-            Self::Lease(_) => "lease",
-            Self::Start(_) => "start",
-            Self::Wait(_) => "wait",
-            Self::Collect(_) => "collect",
-            Self::Keep(_) => "keep",
-            Self::Commit(_) => "commit",
+            Self::Admit(_) => Step::Admit,
+            Self::Journal(_) => Step::Journal,
+            Self::Fetch(_) => Step::Fetch,
+            Self::Lease(_) => Step::Lease,
+            Self::Start(_) => Step::Start,
+            Self::Wait(_) => Step::Wait,
+            Self::Collect(_) => Step::Collect,
+            Self::Keep(_) => Step::Keep,
+            Self::Commit(_) => Step::Commit,
         }
     }
 }

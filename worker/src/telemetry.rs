@@ -2,14 +2,17 @@
 //!
 //! # Layout
 //!
-//! - [`metric`]: what is counted; `names`: under which name; `pool`, `process`: figures that are
-//!   not told one by one
+//! - [`metric`]: what is counted; `names`: under which name; `pool`, `process`, [`holdings`]:
+//!   figures that are not told one by one
+//! - `event`: what is both logged and counted, one struct for each happening
 //! - [`readiness`]: does this worker take jobs, and is its loop alive
 //! - [`recent`]: what happened in the last five minutes; [`status`]: one worker, whole, for people;
 //!   [`verdict`]: what to know of it first
 //! - [`wide`]: the one event that is logged of each job; `log`: how it is written
 //! - [`http`]: the listener that says so; `page`: how a browser shows it
 
+pub mod event;
+pub mod holdings;
 pub mod http;
 pub(crate) mod log;
 pub mod metric;

@@ -6,7 +6,7 @@ use super::run::{engine_stop, shut_down};
 use super::signals::Asked;
 use super::stop::Stop;
 use super::unkept::store_stop_at;
-use crate::config::{Amqp, Config, worker_name};
+use crate::config::{Amqp, Config, Store, worker_name};
 use crate::engine::{Engine, EngineOptions, Sizing};
 use crate::fault::chain;
 use crate::intake::Source;
@@ -16,13 +16,16 @@ use crate::pool::watch::{Watch, Watchers};
 use crate::registry::{Identity, Registry};
 use crate::service::{self, Drained, Parts, Signals, Terms};
 use crate::store::ledger::Ledger;
-use crate::telemetry::metric::Metrics;
+use crate::telemetry::event::Reaped;
+use crate::telemetry::holdings::{Holdings, Watching};
+use crate::telemetry::metric::{Disk, Metrics, Orphan};
 use crate::telemetry::readiness::Readiness;
 use crate::telemetry::{http, status};
 use kiln_protocol::job::Class;
 use kiln_protocol::topology::jobs_queue;
 use kiln_warden::profile::Reuse;
-use std::path::PathBuf;
+use kiln_warden::{CGROUP_PARENT, RUNTIME};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,6 +75,7 @@ async fn serve(config: Config, amqp: Amqp) -> Result<Exit, Stop> {
         other => Stop::unavailable(&other),
     })?;
     let metrics = Metrics::of(&config.profiles);
+    metrics.consumer_timeout(amqp.consumer_timeout);
     let readiness = Readiness::new();
     let server = match config.telemetry.listen {
         None => None,
@@ -120,6 +124,7 @@ async fn serve(config: Config, amqp: Amqp) -> Result<Exit, Stop> {
         slots = config.worker.slots,
         "takes jobs"
     );
+    let _watching = watch(&config, &engine, &metrics);
     let drain_asked = registry.clone();
     let parts = Parts {
         engine,
@@ -135,16 +140,7 @@ async fn serve(config: Config, amqp: Amqp) -> Result<Exit, Stop> {
             .iter()
             .map(|(t, s)| (t.clone(), s.share))
             .collect(),
-        terms: Terms {
-            worker: config.worker.name.clone(),
-            slots: config.worker.slots,
-            grace: config.worker.grace,
-            trust_tenant: config.amqp.as_ref().is_some_and(|amqp| amqp.trust_tenant),
-            reply_prefixes: config
-                .amqp
-                .map(|amqp| amqp.reply_prefixes)
-                .unwrap_or_default(),
-        },
+        terms: terms(config),
     };
     let (drained, closed) = service::run(parts, incoming, wishes(asked, drain_asked)).await;
     if let Some(server) = server {
@@ -172,6 +168,20 @@ fn watched(config: &Config, metrics: &Arc<Metrics>, readiness: &Readiness) -> ht
         },
         metrics: Arc::clone(metrics),
         readiness: readiness.clone(),
+    }
+}
+
+fn terms(config: Config) -> Terms {
+    let (trust_tenant, reply_prefixes) = config
+        .amqp
+        .map(|amqp| (amqp.trust_tenant, amqp.reply_prefixes))
+        .unwrap_or_default();
+    Terms {
+        worker: config.worker.name,
+        slots: config.worker.slots,
+        grace: config.worker.grace,
+        trust_tenant,
+        reply_prefixes,
     }
 }
 
@@ -230,6 +240,34 @@ fn sources(config: &Config, amqp: &Amqp) -> Vec<Arc<Source>> {
         })
     };
     amqp.queues.iter().flat_map(of).collect()
+}
+
+/// Counts what the worker finds of the machine's, and what it has of it from now on.
+fn watch(config: &Config, engine: &Engine, metrics: &Arc<Metrics>) -> Watching {
+    Reaped {
+        kind: Orphan::Instance,
+        count: engine.swept().into(),
+    }
+    .emit(metrics);
+    let (instance, monitor) = engine.instance();
+    let parent = config.worker.cgroup_parent.as_deref();
+    let runtime = config.worker.runtime.as_deref();
+    let mut disks = vec![
+        (Disk::State, config.worker.state.clone()),
+        (
+            Disk::Runtime,
+            runtime.unwrap_or(Path::new(RUNTIME)).to_owned(),
+        ),
+    ];
+    if let Store::Files(folder) = &config.store {
+        disks.push((Disk::Store, folder.clone()));
+    }
+    let holdings = Holdings {
+        monitor,
+        group: Path::new(parent.unwrap_or(CGROUP_PARENT)).join(instance),
+        disks,
+    };
+    holdings.watch(Arc::clone(metrics))
 }
 
 fn identity(config: &Config) -> Identity {

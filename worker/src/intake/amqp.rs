@@ -20,6 +20,7 @@
 //! - [`declare`]: what differs between the broker's topology and ours
 //! - [`rights`]: what the broker must let us do before anything is consumed
 //! - [`consume`], [`canary`]: the consumer's side, and the proof that it still hears
+//! - [`depth`]: how many messages wait, for whoever looks at the figures
 //! - [`publish`], [`message`]: the publisher's side, and its words
 //! - [`properties`], [`again`]: what a message says, and what it says when we publish it again
 
@@ -30,6 +31,7 @@ mod clean;
 pub(crate) mod connect;
 mod consume;
 pub(crate) mod declare;
+mod depth;
 mod message;
 mod pace;
 pub(crate) mod properties;

@@ -4,7 +4,7 @@
 
 use super::Source;
 use super::amqp::{Broker, Delay, PublishError, Published, again};
-use crate::telemetry::metric::{AckResult, DeadReason, Metrics};
+use crate::telemetry::metric::{AckResult, DeadReason, Held, Metrics};
 use kiln_protocol::topology::{DEAD, jobs_key};
 use lapin::options::{BasicAckOptions, BasicNackOptions};
 use lapin::types::AMQPValue;
@@ -42,6 +42,8 @@ pub struct Ticket {
     properties: BasicProperties,
     source: Arc<Source>,
     metrics: Arc<Metrics>,
+    /// Until it is answered its age counts.
+    _held: Held,
     runtime: Handle,
 }
 
@@ -70,6 +72,7 @@ impl Ticket {
             body,
             properties,
             source,
+            _held: metrics.hold(),
             metrics,
             runtime: Handle::current(),
         }
@@ -109,7 +112,6 @@ impl Ticket {
             (QUEUE, text(&self.source.queue)),
         ];
         self.moved(broker, DEAD, DEAD, &add).await?;
-        self.metrics.dead_lettered(reason);
         Ok(self.acked().await)
     }
 

@@ -7,10 +7,12 @@
 pub mod phase;
 mod shelf;
 mod sizes;
+mod waiting;
 pub mod watch;
 
-use crate::sandbox::host::{Host, HostError};
+use crate::sandbox::host::{Host, HostError, Made};
 use crate::sandbox::{Leased, Retirement, Sandbox, Spent, Warm};
+use crate::telemetry::event::TakenDown;
 use kiln_protocol::outcome::Start;
 use kiln_warden::profile::{Profile, Profiles, Reuse};
 use shelf::Shelf;
@@ -18,8 +20,10 @@ pub use sizes::Sizes;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 use tokio::sync::{Notify, mpsc};
-use watch::Watchers;
+use waiting::Waiting;
+use watch::{News, Watchers};
 
 /// Why a job got no sandbox.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +55,7 @@ pub struct Pool {
     sizes: Sizes,
     watchers: Watchers,
     changed: Notify,
+    waiting: waiting::Counts,
     closed: AtomicBool,
     /// Spent sandboxes of a closed pool.
     parked: Mutex<Vec<Sandbox<Spent>>>,
@@ -74,12 +79,15 @@ impl Pool {
             sizes,
             watchers,
             changed: Notify::new(),
+            waiting: waiting::Counts::default(),
             closed: AtomicBool::new(false),
             parked: Mutex::default(),
         });
         tokio::spawn(tear_down(Arc::clone(&pool), retirements));
         for name in pool.profiles.names() {
-            pool.refill(&name.into());
+            let name = name.into();
+            pool.say_size(&name);
+            pool.refill(&name);
         }
         pool
     }
@@ -89,6 +97,7 @@ impl Pool {
         self.profile(profile)?;
         let name: Arc<str> = profile.into();
         self.shelf(&name, |shelf| shelf.keep(warm));
+        self.say_size(&name);
         self.refill(&name);
         Ok(())
     }
@@ -100,6 +109,7 @@ impl Pool {
     ) -> Result<(Sandbox<Leased>, Start), LeaseError> {
         let profile = self.profile(&order.profile)?;
         let mut waited = false;
+        let mut waiting = None;
         loop {
             let changed = self.changed.notified();
             let (found, make) = self.shelf(&order.profile, |shelf| {
@@ -118,12 +128,28 @@ impl Pool {
                 return Ok((sandbox.lease(Arc::clone(&order.tenant)), start));
             }
             if make {
+                waiting.get_or_insert_with(|| self.waits(&order.profile));
                 let sandbox = self.make(&order.profile).await?;
                 return Ok((sandbox.lease(Arc::clone(&order.tenant)), Start::Cold));
             }
             waited = true;
+            waiting.get_or_insert_with(|| self.waits(&order.profile));
             changed.await;
         }
+    }
+
+    /// Counts a job among those that wait, for as long as what is returned lives.
+    fn waits(&self, profile: &Arc<str>) -> Waiting {
+        Waiting::new(&self.waiting, Arc::clone(profile), self.watchers.clone())
+    }
+
+    fn say_size(&self, profile: &Arc<str>) {
+        let (wanted, max) = self.shelf(profile, |shelf| shelf.size());
+        self.watchers.told(&News::Sized {
+            profile,
+            wanted,
+            max,
+        });
     }
 
     /// Takes a spent sandbox back. The reset goes on by itself; no job waits for it.
@@ -213,14 +239,14 @@ impl Pool {
             profile,
             taken: false,
         };
-        let made = self
-            .host
-            .create(profile)
-            .await
-            .map_err(|source| LeaseError::Create {
-                profile: profile.to_string(),
-                source,
-            })?;
+        let began = Instant::now();
+        self.watchers.told(&News::Making { profile });
+        let made = self.host.create(profile).await;
+        self.say_made(profile, began, &made);
+        let made = made.map_err(|source| LeaseError::Create {
+            profile: profile.to_string(),
+            source,
+        })?;
         // From here on the sandbox's own end frees the place.
         place.taken = true;
         Ok(Sandbox::made(
@@ -229,6 +255,22 @@ impl Pool {
             self.retired.clone(),
             self.watchers.clone(),
         ))
+    }
+
+    fn say_made(&self, profile: &str, began: Instant, made: &Result<Made, HostError>) {
+        match made {
+            Ok(_) => self.watchers.told(&News::Made {
+                profile,
+                took: began.elapsed(),
+            }),
+            Err(error) => {
+                // At the end it is no failure.
+                let open = !self.closed.load(Ordering::Relaxed);
+                let why = open.then(|| crate::fault::chain(error));
+                let why = why.as_deref();
+                self.watchers.told(&News::NotMade { profile, why });
+            }
+        }
     }
 
     /// Starts to make what the shelf wants ahead of need.
@@ -248,7 +290,7 @@ impl Pool {
                     Err(error) => {
                         let error = crate::fault::chain(&error);
                         // Whoever needs one is told why when it is made for them.
-                        tracing::info!(%profile, error, "no sandbox could be made ahead");
+                        tracing::debug!(%profile, error, "no sandbox could be made ahead");
                     }
                 }
             });
@@ -298,10 +340,20 @@ async fn tear_down(pool: Arc<Pool>, mut retirements: mpsc::UnboundedReceiver<Ret
     while let Some(Retirement { id, profile }) = retirements.recv().await {
         let pool = Arc::clone(&pool);
         tokio::spawn(async move {
-            if let Err(error) = pool.host.retire(id).await {
-                let error = crate::fault::chain(&error);
-                tracing::debug!(sandbox = %id, error, "a retirement was not confirmed");
-            }
+            let began = Instant::now();
+            let left = match pool.host.retire(id).await {
+                Ok(left) => left,
+                // The warden's end is the end of every sandbox.
+                Err(HostError::Gone) => None,
+                Err(error) => Some(crate::fault::chain(&error)),
+            };
+            let down = TakenDown {
+                sandbox: id,
+                took: began.elapsed(),
+                left: left.as_deref(),
+            };
+            down.log();
+            pool.watchers.told(&News::TakenDown(&down));
             pool.gone(&profile);
         });
     }

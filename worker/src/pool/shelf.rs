@@ -29,6 +29,11 @@ impl Shelf {
         }
     }
 
+    /// Sandboxes that are wanted, and that may live.
+    pub(super) fn size(&self) -> (usize, usize) {
+        (self.warm_wanted.min(self.alive_max), self.alive_max)
+    }
+
     pub(super) fn keep(&mut self, warm: usize) {
         self.warm_wanted = warm;
     }

@@ -1,8 +1,10 @@
 //! Who hears of every move of a sandbox: the registry, and what is counted.
 
 use super::phase::Phase;
+use crate::telemetry::event::TakenDown;
 use kiln_warden::wire::SandboxId;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A sandbox went into a phase.
 #[derive(Clone, Debug)]
@@ -18,10 +20,44 @@ pub struct Moved {
     pub reason: Option<&'static str>,
 }
 
+/// What a pool has to say beside the moves of its sandboxes.
+#[derive(Clone, Copy, Debug)]
+pub enum News<'a> {
+    /// So many are wanted of a profile, and may live at most.
+    Sized {
+        profile: &'a str,
+        wanted: usize,
+        max: usize,
+    },
+    /// So many jobs wait for a sandbox of a profile.
+    Waits {
+        profile: &'a str,
+        jobs: usize,
+    },
+    /// A sandbox is asked for.
+    Making {
+        profile: &'a str,
+    },
+    /// The one that was asked for is there.
+    Made {
+        profile: &'a str,
+        took: Duration,
+    },
+    /// It will not be; without a reason where none is wanted any more.
+    NotMade {
+        profile: &'a str,
+        why: Option<&'a str>,
+    },
+    TakenDown(&'a TakenDown<'a>),
+}
+
 /// Hears of every move. Must not wait: it is called on a job's path, and with the pool's own lock
 /// held. Must not call the pool.
 pub trait Watch: Send + Sync + std::fmt::Debug {
     fn moved(&self, moved: &Moved);
+
+    /// Whoever keeps only a record of sandboxes need not listen.
+    fn told(&self, _news: &News<'_>) {}
 }
 
 /// Everybody who hears of moves.
@@ -41,6 +77,12 @@ impl Watchers {
     pub fn moved(&self, moved: &Moved) {
         for watch in &*self.0 {
             watch.moved(moved);
+        }
+    }
+
+    pub(crate) fn told(&self, news: &News<'_>) {
+        for watch in &*self.0 {
+            watch.told(news);
         }
     }
 }

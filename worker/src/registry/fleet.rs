@@ -5,6 +5,7 @@ use super::link::{self, Link, LinkError};
 use super::pending::Rest;
 use super::tempo::{Tempo, ms};
 use crate::config;
+use crate::telemetry::metric::Metrics;
 use kiln_protocol::id::JobId;
 use redis::aio::MultiplexedConnection;
 use serde::Serialize;
@@ -223,7 +224,8 @@ impl Fleet {
     }
 
     async fn link(&self) -> Result<Link, LinkError> {
-        Link::open(&self.client, &self.tempo).await
+        // Whoever only asks shows no figures.
+        Link::open(&self.client, &self.tempo, Metrics::new()).await
     }
 }
 

@@ -2,9 +2,12 @@
 
 use super::library::{Call, Library};
 use super::tempo::Tempo;
+use crate::telemetry::metric::Metrics;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, RedisError, Value};
 use std::io;
+use std::sync::Arc;
+use std::time::Instant;
 
 /// Why the record could not be asked or written.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +34,7 @@ pub enum LinkError {
 pub(super) struct Link {
     connection: MultiplexedConnection,
     library: Library,
+    metrics: Arc<Metrics>,
 }
 
 /// What a script answered: a word, and what it is about.
@@ -63,7 +67,11 @@ pub(super) async fn connect(
 }
 
 impl Link {
-    pub(super) async fn open(client: &Client, tempo: &Tempo) -> Result<Self, LinkError> {
+    pub(super) async fn open(
+        client: &Client,
+        tempo: &Tempo,
+        metrics: Arc<Metrics>,
+    ) -> Result<Self, LinkError> {
         let mut connection = connect(client, tempo).await?;
         let library = Library::load(&mut connection)
             .await
@@ -71,6 +79,7 @@ impl Link {
         Ok(Self {
             connection,
             library,
+            metrics,
         })
     }
 
@@ -84,10 +93,10 @@ impl Link {
         call: &'static str,
         pipeline: &redis::Pipeline,
     ) -> Result<Vec<Value>, LinkError> {
-        pipeline
-            .query_async(&mut self.connection)
-            .await
-            .map_err(|source| LinkError::Call { call, source })
+        let began = Instant::now();
+        let answered = pipeline.query_async(&mut self.connection).await;
+        self.metrics.redis_command(call, began.elapsed());
+        answered.map_err(|source| LinkError::Call { call, source })
     }
 
     /// Calls one script that answers with a word.
@@ -118,10 +127,11 @@ impl Link {
         keys: Vec<String>,
         args: Vec<String>,
     ) -> Result<Value, LinkError> {
-        self.command(&Call::new(call, keys, args))
-            .query_async(&mut self.connection)
-            .await
-            .map_err(|source| LinkError::Call { call, source })
+        let began = Instant::now();
+        let command = self.command(&Call::new(call, keys, args));
+        let answered = command.query_async(&mut self.connection).await;
+        self.metrics.redis_command(call, began.elapsed());
+        answered.map_err(|source| LinkError::Call { call, source })
     }
 }
 

@@ -49,6 +49,8 @@ pub(super) struct Writer {
     session: u64,
     link: Option<Link>,
     beat_at: Instant,
+    /// When the record last lacked nothing.
+    whole_at: Instant,
     superseded: bool,
 }
 
@@ -66,6 +68,7 @@ impl Writer {
             session: 0,
             link: None,
             beat_at: Instant::now(),
+            whole_at: Instant::now(),
             superseded: false,
         }
     }
@@ -84,9 +87,23 @@ impl Writer {
                 let written = self.write().await;
                 self.judge(written);
             }
+            self.show_lag();
         }
         self.last_words().await;
         self.shared.closed.send_replace(true);
+    }
+
+    /// How long the record has lacked something that is known here.
+    fn show_lag(&mut self) {
+        let (whole, dropped) = {
+            let pending = self.shared.pending();
+            (pending.is_idle() && self.link.is_some(), pending.dropped())
+        };
+        if whole {
+            self.whole_at = Instant::now();
+        }
+        let lag = self.whole_at.elapsed();
+        self.shared.metrics.redis_behind(lag, dropped);
     }
 
     /// Waits until there is something to do: news that has waited long enough, a beat, a try.
@@ -159,7 +176,12 @@ impl Writer {
     }
 
     async fn enter_anew(&mut self) -> Result<(), LinkError> {
-        let link = Link::open(&self.client, &self.shared.tempo).await?;
+        let link = Link::open(
+            &self.client,
+            &self.shared.tempo,
+            Arc::clone(&self.shared.metrics),
+        )
+        .await?;
         self.enter(link).await
     }
 

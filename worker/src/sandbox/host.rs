@@ -76,6 +76,8 @@ pub struct Host {
     routes: Arc<Mutex<Routes>>,
     pub cgroup: CgroupVersion,
     pub instance: String,
+    /// Dead instances that the warden swept when it began.
+    pub swept: u32,
 }
 
 /// What the warden's first message says.
@@ -98,8 +100,12 @@ impl Host {
             .map_err(|_| HostError::Late)?
             .map_err(HostError::Socket)?
             .ok_or(HostError::Gone)?;
-        let (cgroup, instance) = match decode(&first)? {
-            Event::Welcome { cgroup, instance } => (cgroup, instance),
+        let (cgroup, instance, swept) = match decode(&first)? {
+            Event::Welcome {
+                cgroup,
+                instance,
+                swept,
+            } => (cgroup, instance, swept),
             Event::Refused { message, remedy } => return Ok(Greeting::Refused { message, remedy }),
             other => {
                 return Err(HostError::Nonsense(format!(
@@ -114,6 +120,7 @@ impl Host {
             routes,
             cgroup,
             instance,
+            swept,
         }))
     }
 
@@ -166,7 +173,8 @@ impl Host {
             routes.retired.insert(sandbox, sender);
         }
         send(&self.channel, &Request::Retire { sandbox }).await?;
-        within(retired).await
+        let left = within(retired).await?;
+        Ok(left.or(lock(&self.routes).left.remove(&sandbox)))
     }
 
     /// Whether the warden has closed its socket.

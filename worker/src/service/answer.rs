@@ -9,6 +9,7 @@ use crate::intake::amqp::{Outgoing, PublishError, Published};
 use crate::intake::ticket::Ticket;
 use crate::report::whose;
 use crate::store::ledger::Committed;
+use crate::telemetry::event::{DeadLettered, Returned};
 use crate::telemetry::metric::DeadReason;
 use crate::telemetry::wide;
 use kiln_protocol::id::{JobId, Tenant};
@@ -18,7 +19,7 @@ use kiln_protocol::topology::RESULTS;
 use serde::Deserialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long is waited before a publish is tried again.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -129,9 +130,7 @@ impl Service {
     /// Sends a message to the dead letters; it comes again where that fails.
     pub(super) async fn dead_letter(&self, ticket: Ticket, reason: DeadReason, detail: &str) {
         match ticket.dead_letter(&self.broker, reason, detail).await {
-            Ok(_) => {
-                tracing::warn!(reason = reason.as_str(), detail, "dead letter");
-            }
+            Ok(_) => DeadLettered { reason, detail }.emit(&self.metrics),
             Err(error) => {
                 let error = crate::fault::chain(&error);
                 tracing::warn!(
@@ -172,8 +171,13 @@ impl Service {
             }
         };
         // Neither waits for the broker's word on the other.
-        let told = Box::pin(async { tokio::join!(everybody, whoever_asked) }).await;
-        told == (true, true)
+        let told = Box::pin(async {
+            let began = Instant::now();
+            let told = tokio::join!(everybody, whoever_asked);
+            self.metrics.published(began.elapsed());
+            told
+        });
+        told.await == (true, true)
     }
 
     /// The same for whoever asked. A reply queue that is gone or full, or a name that the broker
@@ -185,8 +189,8 @@ impl Service {
             };
             let why = crate::fault::chain(&error);
             if is_theirs(&error) {
-                self.metrics.returned();
-                tracing::warn!(error = why, "an answer is not taken; the outcome is stored");
+                let job_id = message.message_id.as_deref().unwrap_or_default();
+                Returned { job_id, why: &why }.emit(&self.metrics);
                 return true;
             }
             tracing::warn!(error = why, "an answer is not published yet");
@@ -205,11 +209,8 @@ impl Service {
             let error = match self.broker.publish(message.clone()).await {
                 Ok(Published::Routed | Published::Unroutable) => return true,
                 Err(PublishError::Refused) if refused == REFUSED_MAX => {
-                    self.metrics.returned();
-                    tracing::warn!(
-                        job_id = id,
-                        "an outcome is refused by a queue of results; it is stored"
-                    );
+                    let why = "a queue of results refuses it";
+                    Returned { job_id: &id, why }.emit(&self.metrics);
                     return true;
                 }
                 Err(error) => error,

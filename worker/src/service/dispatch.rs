@@ -6,6 +6,7 @@ use crate::engine::EngineError;
 use crate::fault::chain;
 use crate::intake::fair::{Charge, Fair, Next};
 use crate::intake::{Delivery, Incoming, Source};
+use crate::telemetry::event::{DrainBegan, Panicked};
 use crate::telemetry::readiness::{Condition, Readiness};
 use kiln_protocol::id::Tenant;
 use kiln_protocol::job::Class;
@@ -78,7 +79,10 @@ pub async fn run(
     mut incoming: mpsc::UnboundedReceiver<Incoming>,
     mut signals: Signals,
 ) -> (Drained, Result<(), EngineError>) {
-    let sweeping = tokio::spawn(super::recovery::sweep(parts.ledger.clone()));
+    let sweeping = tokio::spawn(super::recovery::sweep(
+        parts.ledger.clone(),
+        Arc::clone(&parts.metrics),
+    ));
     let mut dispatch = Dispatch::new(parts);
     let drained = dispatch.serve(&mut incoming, &mut signals).await;
     sweeping.abort();
@@ -100,6 +104,7 @@ impl Dispatch {
             terms,
         } = parts;
         metrics.slots(terms.slots);
+        metrics.drain_grace(terms.grace);
         let fair = Fair::new(
             &sources
                 .iter()
@@ -158,8 +163,8 @@ impl Dispatch {
                     let (task, cpu_us) = match ended {
                         Ok((task, cpu_us)) => (task, cpu_us),
                         Err(error) => {
-                            self.service.metrics.panicked();
-                            tracing::error!(%error, "a bug of ours: a delivery's task ended early");
+                            let what = &error.to_string();
+                            Panicked { job_id: "", what }.emit(&self.service.metrics);
                             (error.id(), None)
                         }
                     };
@@ -242,7 +247,11 @@ impl Dispatch {
         let broker = self.service.broker.status();
         // Who drains consumes from nothing, by intent.
         let consuming = broker.consuming || self.stage != Stage::Serving;
-        let published = self.service.unpublished.load(Ordering::Relaxed) == 0;
+        let pending = self.service.unpublished.load(Ordering::Relaxed);
+        let metrics = &self.service.metrics;
+        metrics.results_pending(pending);
+        metrics.store_up(self.service.ledger.reachable());
+        let published = pending == 0;
         let why = if published {
             "not every queue has its consumer"
         } else {
@@ -280,7 +289,11 @@ impl Dispatch {
 
     /// Takes nothing new; what runs has its grace.
     async fn drain(&mut self) {
-        tracing::info!(running = self.tasks.len(), "draining");
+        DrainBegan {
+            running: self.tasks.len(),
+            grace: self.service.terms.grace,
+        }
+        .emit(&self.service.metrics);
         self.readiness
             .set(Condition::Draining, false, "the worker ends");
         self.stage = Stage::Draining(Instant::now() + self.service.terms.grace);

@@ -10,7 +10,8 @@ use crate::intake::ticket::Ticket;
 use crate::report::answer::{Unrun, now_unix_ms};
 use crate::report::faulted;
 use crate::store::ledger::Crash;
-use crate::telemetry::metric::DeadReason;
+use crate::telemetry::event::Faulted;
+use crate::telemetry::metric::{DeadReason, Step};
 use kiln_protocol::outcome::{Outcome, Status};
 
 /// How often our own failure is tried again.
@@ -26,6 +27,7 @@ impl Service {
         ticket: Ticket,
     ) -> Result<(), Lost> {
         let why = chain(fault);
+        let retries = context.retries();
         if self.engine.is_gone() {
             // Nothing runs here any more, which is no fault of this job: it goes back as it came.
             tracing::error!(job_id = %address.id, why, "the warden is gone");
@@ -34,8 +36,7 @@ impl Service {
         }
         if matches!(fault, Fault::Journal(_)) {
             // A worker that cannot begin any job takes no more; it must not use up their retries.
-            self.metrics.retried(fault.step());
-            tracing::error!(job_id = %address.id, why, "the state folder takes nothing");
+            self.tell(address, fault, &why, retries);
             self.delay(ticket, Delay::Seconds5, context.retries()).await;
             return Ok(());
         }
@@ -44,9 +45,7 @@ impl Service {
         if outcome.status == Status::Rejected {
             return self.conclude(address, &outcome, ticket).await;
         }
-        let retries = context.retries();
-        self.metrics.retried(fault.step());
-        tracing::warn!(job_id = %address.id, why, retries, "our own failure");
+        self.tell(address, fault, &why, retries);
         let delay = match retries {
             0 => Delay::Seconds5,
             1 => Delay::Seconds30,
@@ -67,6 +66,16 @@ impl Service {
         Ok(())
     }
 
+    fn tell(&self, address: &Address, fault: &Fault, why: &str, retries: u32) {
+        let happening = Faulted {
+            job_id: address.id.as_str(),
+            step: fault.step(),
+            why,
+            retries,
+        };
+        happening.emit(&self.metrics);
+    }
+
     /// A job that no worker has survived: it is answered, and its message is kept as evidence.
     pub(super) async fn give_up(
         &self,
@@ -74,6 +83,13 @@ impl Service {
         crashes: &[Crash],
         ticket: Ticket,
     ) -> Result<(), Lost> {
+        Faulted {
+            job_id: address.id.as_str(),
+            step: Step::Crash,
+            why: "no worker has survived the job",
+            retries: u32::try_from(crashes.len()).unwrap_or(u32::MAX),
+        }
+        .emit(&self.metrics);
         let evidence = serde_json::json!({ "starts": crashes.len(), "crashes": crashes });
         let detail = evidence.to_string();
         let outcome: Outcome =

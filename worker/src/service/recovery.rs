@@ -8,6 +8,9 @@ use crate::journal::{Journal, JournalError};
 use crate::report::answer::now_unix_ms;
 use crate::store::StoreError;
 use crate::store::ledger::{Crash, Ledger};
+use crate::telemetry::event::Reaped;
+use crate::telemetry::metric::{Metrics, Orphan};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Why what was left could not be told.
@@ -25,13 +28,17 @@ const SWEEP_EVERY: Duration = Duration::from_hours(24);
 const SWEEP_FIRST: Duration = Duration::from_hours(1);
 
 /// Removes what runs left in the store that lost, from time to time, for ever.
-pub(super) async fn sweep(ledger: Ledger) {
+pub(super) async fn sweep(ledger: Ledger, metrics: Arc<Metrics>) {
     let mut pause = SWEEP_FIRST;
     loop {
         tokio::time::sleep(pause).await;
         pause = SWEEP_EVERY;
         match ledger.sweep_runs().await {
-            Ok(objects) => tracing::info!(objects, "swept what lost runs left in the store"),
+            Ok(objects) => Reaped {
+                kind: Orphan::Object,
+                count: u64::try_from(objects).unwrap_or(u64::MAX),
+            }
+            .emit(&metrics),
             Err(error) => tracing::warn!(error = chain(&error), "the store could not be swept"),
         }
     }

@@ -14,6 +14,7 @@ use crate::intake::ticket::Ticket;
 use crate::intake::{Delivery, Header, Properties, Source};
 use crate::journal::Note;
 use crate::report::answer::now_unix_ms;
+use crate::telemetry::event::Panicked;
 use crate::telemetry::metric::DeadReason;
 use crate::telemetry::wide::{self, Asked};
 use futures_util::FutureExt as _;
@@ -131,8 +132,11 @@ impl Service {
                 None
             }
             Err(_) => {
-                self.metrics.panicked();
-                tracing::error!(job_id = %id, "a bug of ours: a job's task panicked");
+                Panicked {
+                    job_id: id.as_str(),
+                    what: "a job's task",
+                }
+                .emit(&self.metrics);
                 let crash = self.crash(context);
                 if let Err(error) = self.ledger.crashed(&id, &crash).await {
                     let error = chain(&error);

@@ -11,7 +11,7 @@ use super::StoreError;
 use super::backend::{Backend, Durable, Rule};
 use super::key;
 use crate::fault::chain;
-use crate::telemetry::metric::Metrics;
+use crate::telemetry::metric::{Direction, Metrics};
 use std::io;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -89,6 +89,18 @@ impl Health {
             Some(error) => chain(error),
         };
         self.down(&failed);
+    }
+
+    /// Counts what was sent, where it arrived.
+    pub(super) fn sent<T>(&self, bytes: u64, done: &Result<T, StoreError>) {
+        if done.is_ok() {
+            self.metrics.store_bytes(Direction::In, bytes);
+        }
+    }
+
+    /// Counts what was read.
+    pub(super) fn received(&self, bytes: u64) {
+        self.metrics.store_bytes(Direction::Out, bytes);
     }
 
     /// From here on the store is away, until a probe says otherwise.

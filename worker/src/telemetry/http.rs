@@ -228,13 +228,7 @@ impl Answers {
                 let body = serde_json::to_string(&status).expect("texts and figures are JSON");
                 answer(StatusCode::OK, JSON, body)
             }
-            "/metrics" => match metrics.encode() {
-                Ok(text) => answer(StatusCode::OK, METRICS, text),
-                Err(error) => {
-                    tracing::error!(%error, "the figures cannot be written");
-                    answer(StatusCode::INTERNAL_SERVER_ERROR, TEXT, "see the log\n")
-                }
-            },
+            "/metrics" => self.figures(),
             "/livez" => {
                 let live = readiness.is_live();
                 answer(ok_if(live), JSON, format!("{}\n", json!({"live": live})))
@@ -249,6 +243,20 @@ impl Answers {
                 TEXT,
                 "there are /, /status.json, /metrics, /livez, /readyz\n",
             ),
+        }
+    }
+
+    fn figures(&self) -> Answer {
+        let Watched {
+            metrics, readiness, ..
+        } = &self.watched;
+        metrics.standing(readiness);
+        match metrics.encode() {
+            Ok(text) => answer(StatusCode::OK, METRICS, text),
+            Err(error) => {
+                tracing::error!(%error, "the figures cannot be written");
+                answer(StatusCode::INTERNAL_SERVER_ERROR, TEXT, "see the log\n")
+            }
         }
     }
 

@@ -1,32 +1,42 @@
 //! What is counted, and by whom is it told?
 //!
-//! The names are in [`names`](super::names); here is what happens when something happens. No label
+//! The names are in [`names`](super::names), the words of labels in `label`; here is what is counted
+//! where no log tells of it, [`event`](super::event) has what is both logged and counted. No label
 //! holds an id, and each has a closed set of words.
+
+mod around;
+mod held;
+mod label;
 
 use super::names::Names;
 use super::pool::PoolFigures;
+use super::readiness::{Condition, Readiness};
 use super::recent::Recent;
+use held::Ages;
+pub use held::Held;
 use kiln_protocol::job::Class;
 use kiln_protocol::outcome::{ArtifactState, Outcome, Start, Status, TimingUs, Verdict};
 use kiln_warden::profile::Profiles;
+pub use label::{AckResult, DeadReason, Direction, Disk, Holding, Limit, Orphan, Role, Step};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The label of what has no label of its own: no sender of messages can make series.
 pub(super) const OTHER: &str = "other";
 
 /// Queues that have a label of their own.
-const QUEUES_MAX: usize = 256;
+const QUEUES_MAX: usize = 128;
 
 /// Everything that is counted.
 #[derive(Debug)]
 pub struct Metrics {
-    names: Names,
+    pub(super) names: Names,
     /// The profiles with a label of their own.
     profiles: BTreeSet<String>,
     queues: Mutex<BTreeSet<String>>,
+    ages: Arc<Ages>,
     pub(super) pool: PoolFigures,
     /// What the status page shows.
     pub(super) recent: Recent,
@@ -41,76 +51,6 @@ pub struct Load {
     pub busy: u64,
     /// Jobs taken and not yet answered.
     pub in_flight: u64,
-}
-
-/// Which of the two connections to the broker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Role {
-    Consumer,
-    Publisher,
-}
-
-impl Role {
-    const ALL: [Self; 2] = [Self::Consumer, Self::Publisher];
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Consumer => "consumer",
-            Self::Publisher => "publisher",
-        }
-    }
-}
-
-/// What the broker made of an answer to a delivery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AckResult {
-    Ok,
-    /// The delivery was no longer ours: it is, or will be, delivered again.
-    Stale,
-    Error,
-}
-
-impl AckResult {
-    const ALL: [Self; 3] = [Self::Ok, Self::Stale, Self::Error];
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Stale => "stale",
-            Self::Error => "error",
-        }
-    }
-}
-
-/// Why a message is in the queue of dead letters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum DeadReason {
-    BadMessage,
-    NoId,
-    TooLarge,
-    WorkerCrash,
-    Retries,
-}
-
-impl DeadReason {
-    const ALL: [Self; 5] = [
-        Self::BadMessage,
-        Self::NoId,
-        Self::TooLarge,
-        Self::WorkerCrash,
-        Self::Retries,
-    ];
-
-    /// The word of the contract.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::BadMessage => "bad_message",
-            Self::NoId => "no_id",
-            Self::TooLarge => "too_large",
-            Self::WorkerCrash => "worker_crash",
-            Self::Retries => "retries",
-        }
-    }
 }
 
 impl Metrics {
@@ -128,6 +68,7 @@ impl Metrics {
             profiles: profiles.names().into_iter().map(str::to_owned).collect(),
             queues: Mutex::default(),
             recent: Recent::new(),
+            ages: Arc::default(),
         };
         let names = &metrics.names;
         names
@@ -138,14 +79,28 @@ impl Metrics {
         for role in Role::ALL {
             names.connected.with_label_values(&[role.as_str()]).set(0);
         }
-        for result in AckResult::ALL {
-            names.acks.with_label_values(&[result.as_str()]).inc_by(0);
+        for word in AckResult::ALL.map(AckResult::as_str) {
+            names.acks.with_label_values(&[word]).inc_by(0);
         }
-        for reason in DeadReason::ALL {
-            names
-                .dead_lettered
-                .with_label_values(&[reason.as_str()])
-                .inc_by(0);
+        for word in DeadReason::ALL.map(DeadReason::as_str) {
+            names.dead_lettered.with_label_values(&[word]).inc_by(0);
+        }
+        for word in Step::ALL.map(Step::as_str) {
+            names.faults.with_label_values(&[word]).inc_by(0);
+        }
+        for word in Limit::ALL.map(Limit::as_str) {
+            names.limits_hit.with_label_values(&[word]).inc_by(0);
+        }
+        for word in Orphan::ALL.map(Orphan::as_str) {
+            names.orphans.with_label_values(&[word]).inc_by(0);
+        }
+        for class in Class::ALL {
+            for profile in metrics.profiles.iter().map(String::as_str).chain([OTHER]) {
+                for status in Status::ALL {
+                    let labels = [class.as_str(), profile, status.as_str()];
+                    names.jobs.with_label_values(&labels).inc_by(0);
+                }
+            }
         }
         for verdict in [
             Verdict::Malicious,
@@ -159,7 +114,29 @@ impl Metrics {
 
     /// All of it, as Prometheus reads it.
     pub fn encode(&self) -> Result<String, prometheus::Error> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        self.names.clock.set(now.unwrap_or_default().as_secs_f64());
+        self.names.unacked_age.set(self.ages.oldest().as_secs_f64());
         self.names.encode()
+    }
+
+    /// Which conditions of readiness hold now.
+    pub fn standing(&self, readiness: &Readiness) {
+        let mut ready = true;
+        for (condition, holds) in Condition::ALL.map(|it| (it, readiness.holds(it))) {
+            ready &= holds;
+            let figure = self
+                .names
+                .condition
+                .with_label_values(&[condition.as_str()]);
+            figure.set(i64::from(holds));
+        }
+        self.names.ready.set(i64::from(ready));
+    }
+
+    /// A delivery that is to be answered, until what is returned is dropped.
+    pub fn hold(&self) -> Held {
+        self.ages.hold()
     }
 
     /// A committed outcome: [`Metrics::job`], [`Metrics::timing`], its artifacts and how it got its
@@ -173,6 +150,13 @@ impl Metrics {
             return;
         }
         self.timing(&outcome.timing_us);
+        self.latency(class, &outcome.timing_us);
+        for limit in Limit::ALL {
+            if limit.was_hit(outcome) {
+                let figure = self.names.limits_hit.with_label_values(&[limit.as_str()]);
+                figure.inc();
+            }
+        }
         for artifact in &outcome.artifacts {
             self.artifact(artifact.state);
             self.scanned(artifact.verdict);
@@ -187,11 +171,6 @@ impl Metrics {
     pub fn answered(&self, class: Class, profile: &str, outcome: &Outcome) {
         self.job(class, profile, outcome.status);
         self.recent.answered(outcome);
-    }
-
-    /// Our own failure at this step, of which its job hears nothing yet.
-    pub fn retried(&self, step: &'static str) {
-        self.recent.retried(step);
     }
 
     /// A committed outcome, once a job.
@@ -227,6 +206,21 @@ impl Metrics {
             let ours = total.saturating_sub(run).saturating_sub(waited);
             self.names.job_overhead.observe(seconds(ours));
         }
+    }
+
+    /// How long the client waited for us: for what was not its program's own time.
+    fn latency(&self, class: Class, timing: &TimingUs) {
+        if let Some(total) = timing.total {
+            let ours = Duration::from_micros(total.saturating_sub(timing.run.unwrap_or(0)));
+            let figure = self.names.job_latency.with_label_values(&[class.as_str()]);
+            figure.observe(ours.as_secs_f64());
+        }
+    }
+
+    /// How long it took to tell everybody of a committed outcome.
+    pub fn published(&self, took: Duration) {
+        let figure = self.names.job_stage.with_label_values(&["publish"]);
+        figure.observe(took.as_secs_f64());
     }
 
     /// How a job got its sandbox.
@@ -267,6 +261,11 @@ impl Metrics {
         self.names.slots.set(gauge(slots));
     }
 
+    /// How long running jobs have at a drain.
+    pub fn drain_grace(&self, grace: Duration) {
+        self.names.drain_grace.set(grace.as_secs_f64());
+    }
+
     pub fn slots_busy(&self, busy: usize) {
         self.names.slots_busy.set(gauge(busy));
     }
@@ -276,8 +275,26 @@ impl Metrics {
         role.set(i64::from(up));
     }
 
-    pub fn reconnect(&self) {
-        self.names.reconnects.inc();
+    /// Whether the broker takes no messages for now.
+    pub fn blocked(&self, blocked: bool) {
+        self.names.blocked.set(i64::from(blocked));
+    }
+
+    /// How long the broker waits for an answer to a delivery.
+    pub fn consumer_timeout(&self, timeout: Duration) {
+        self.names.consumer_timeout.set(timeout.as_secs_f64());
+    }
+
+    /// Messages that wait in a queue; none where nobody can say.
+    pub fn queue_ready(&self, queue: &str, messages: Option<u32>) {
+        let queue = self.queue(queue);
+        match messages {
+            Some(messages) => {
+                let figure = self.names.queue_ready.with_label_values(&[queue]);
+                figure.set(messages.into());
+            }
+            None => forget(&self.names.queue_ready, &[queue]),
+        }
     }
 
     pub fn consumer_up(&self, queue: &str, up: bool) {
@@ -286,8 +303,9 @@ impl Metrics {
         queue.set(i64::from(up));
     }
 
-    pub fn delivery(&self) {
+    pub fn delivery(&self, again: bool) {
         self.names.deliveries.inc();
+        self.names.redeliveries.inc_by(u64::from(again));
     }
 
     pub fn ack(&self, result: AckResult) {
@@ -298,47 +316,8 @@ impl Metrics {
         self.names.publish_confirm.observe(took.as_secs_f64());
     }
 
-    pub fn returned(&self) {
-        self.names.returned.inc();
-    }
-
-    pub fn dead_lettered(&self, reason: DeadReason) {
-        self.recent.dead_lettered(reason.as_str());
-        let reason = [reason.as_str()];
-        self.names.dead_lettered.with_label_values(&reason).inc();
-    }
-
     pub fn duplicate(&self) {
         self.names.duplicates.inc();
-    }
-
-    pub fn panicked(&self) {
-        self.names.panics.inc();
-    }
-
-    /// Not told where nothing is tracked: then there is no such figure.
-    pub fn redis_up(&self, up: bool) {
-        self.recent.redis_up(up);
-        self.names
-            .redis_up
-            .with_label_values::<&str>(&[])
-            .set(i64::from(up));
-    }
-
-    /// One request to the store; `op` such as `put`, `result` is `ok` or `error`.
-    pub fn store_request(&self, op: &'static str, ok: bool, took: Duration) {
-        let result = if ok { "ok" } else { "error" };
-        let request = self.names.store_request.with_label_values(&[op, result]);
-        request.observe(took.as_secs_f64());
-    }
-
-    /// Sandboxes of a profile that the pool wants to have.
-    pub fn pool_target(&self, profile: &str, sandboxes: usize) {
-        let profile = [self.profile(profile)];
-        self.names
-            .pool_target
-            .with_label_values(&profile)
-            .set(gauge(sandboxes));
     }
 
     /// What a reset found in a sandbox.
@@ -376,6 +355,13 @@ impl Metrics {
         }
         queues.insert(name.to_owned());
         name
+    }
+}
+
+/// Takes a figure out: what is not known is not there.
+fn forget(figures: &prometheus::IntGaugeVec, labels: &[&str]) {
+    if figures.remove_label_values(labels).is_err() {
+        // It was not there either.
     }
 }
 

@@ -1,14 +1,14 @@
 //! What do the moves of sandboxes say in figures?
 
-use super::metric::Metrics;
+use super::event::{Made, NotMade};
+use super::metric::{Metrics, gauge};
 use super::names::Names;
 use crate::pool::phase::Phase;
-use crate::pool::watch::{Moved, Watch};
+use crate::pool::watch::{Moved, News, Watch};
 use kiln_warden::wire::SandboxId;
-use prometheus::{Histogram, IntCounterVec, IntGaugeVec};
+use prometheus::{IntCounterVec, IntGaugeVec};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
 
 /// The label of a retirement of which nobody said why.
 const DROPPED: &str = "dropped";
@@ -17,7 +17,6 @@ const DROPPED: &str = "dropped";
 #[derive(Debug)]
 pub(super) struct PoolFigures {
     sandboxes: IntGaugeVec,
-    refill: Histogram,
     discards: IntCounterVec,
     resets: IntCounterVec,
     last: Mutex<HashMap<SandboxId, Last>>,
@@ -28,7 +27,6 @@ struct Last {
     /// Its label.
     profile: String,
     phase: Phase,
-    since: Instant,
 }
 
 impl PoolFigures {
@@ -39,7 +37,6 @@ impl PoolFigures {
         }
         Self {
             sandboxes: names.pool_sandboxes.clone(),
-            refill: names.pool_refill.clone(),
             discards: names.pool_discards.clone(),
             resets,
             last: Mutex::default(),
@@ -81,7 +78,6 @@ impl PoolFigures {
         let now = Last {
             profile: profile.to_owned(),
             phase: moved.phase,
-            since: Instant::now(),
         };
         last.insert(moved.id, now);
     }
@@ -89,7 +85,6 @@ impl PoolFigures {
     /// Counts what lies between two phases.
     fn passed(&self, before: &Last, phase: Phase) {
         match (before.phase, phase) {
-            (Phase::Cold, Phase::Warm) => self.refill.observe(before.since.elapsed().as_secs_f64()),
             (Phase::Resetting, Phase::Warm) => self.resets.with_label_values(&["clean"]).inc(),
             (Phase::Resetting, Phase::Retired) => self.resets.with_label_values(&["failed"]).inc(),
             _ => {}
@@ -104,6 +99,40 @@ impl PoolFigures {
 impl Watch for Metrics {
     fn moved(&self, moved: &Moved) {
         self.pool.moved(moved, self.profile(&moved.profile));
+    }
+
+    fn told(&self, news: &News<'_>) {
+        let figure = |figures: &IntGaugeVec, profile: &str, value: usize| {
+            let figure = figures.with_label_values(&[self.profile(profile)]);
+            figure.set(gauge(value));
+        };
+        match *news {
+            News::Sized {
+                profile,
+                wanted,
+                max,
+            } => {
+                figure(&self.names.pool_target, profile, wanted);
+                figure(&self.names.pool_size_max, profile, max);
+            }
+            News::Waits { profile, jobs } => figure(&self.names.pool_waiting, profile, jobs),
+            News::Making { profile } => {
+                let profile = self.profile(profile);
+                self.pool.in_phase(profile, Phase::Cold).inc();
+            }
+            News::Made { profile, took } => {
+                let profile = self.profile(profile);
+                self.pool.in_phase(profile, Phase::Cold).dec();
+                Made { took }.emit(self);
+            }
+            News::NotMade { profile, why } => {
+                self.pool.in_phase(self.profile(profile), Phase::Cold).dec();
+                if let Some(why) = why {
+                    NotMade { profile, why }.emit(self);
+                }
+            }
+            News::TakenDown(down) => down.count(self),
+        }
     }
 }
 
@@ -163,7 +192,6 @@ mod tests {
                 "kiln_pool_sandboxes{phase=\"warm\",profile=\"python\"} 0",
                 "kiln_pool_sandboxes{phase=\"running\",profile=\"python\"} 1",
                 "kiln_pool_sandboxes{phase=\"warm\",profile=\"other\"} 1",
-                "kiln_pool_refill_seconds_count 1",
                 "kiln_resets_total{result=\"clean\"} 0",
             ],
         );

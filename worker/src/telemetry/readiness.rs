@@ -122,6 +122,12 @@ impl Readiness {
         }
     }
 
+    /// Whether a condition holds.
+    pub fn holds(&self, what: Condition) -> bool {
+        let broken = self.0.broken.lock().unwrap_or_else(PoisonError::into_inner);
+        !broken.contains_key(&what)
+    }
+
     /// Whether the loop has ticked lately.
     pub fn is_live(&self) -> bool {
         self.is_live_after(self.0.born.elapsed())
@@ -134,6 +140,14 @@ impl Readiness {
 }
 
 impl Condition {
+    pub const ALL: [Self; 5] = [
+        Self::Broker,
+        Self::Store,
+        Self::State,
+        Self::Pool,
+        Self::Draining,
+    ];
+
     /// The word in a reason.
     pub fn as_str(self) -> &'static str {
         match self {

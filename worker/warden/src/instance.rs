@@ -54,6 +54,8 @@ pub(crate) enum InstanceError {
 pub(crate) struct Instance {
     pub(crate) name: String,
     pub(crate) folder: PathBuf,
+    /// Dead instances that were swept before it was claimed.
+    pub(crate) swept: u32,
     /// Shared with the forked warden: the lock lasts as long as either lives.
     _lock: OwnedFd,
 }
@@ -110,19 +112,22 @@ pub(crate) fn claim(
 ) -> Result<(Instance, Vec<InstanceError>), InstanceError> {
     folder(runtime)?;
     let held = wait_for(&runtime.join("lock"))?;
-    let mut left = Vec::new();
+    let (mut left, mut swept) = (Vec::new(), 0);
     let entries = fs::read_dir(runtime).map_err(|source| InstanceError::Read {
         path: runtime.to_owned(),
         source,
     })?;
     for entry in entries {
-        let swept = entry
+        let one = entry
             .map_err(|source| InstanceError::Read {
                 path: runtime.to_owned(),
                 source,
             })
             .and_then(|entry| sweep_if_dead(&entry.path(), hierarchy));
-        left.extend(swept.err());
+        match one {
+            Ok(dead) => swept += u32::from(dead),
+            Err(error) => left.push(error),
+        }
     }
     let name = new_name()?;
     let path = runtime.join(&name);
@@ -137,6 +142,7 @@ pub(crate) fn claim(
     let instance = Instance {
         name,
         folder: path,
+        swept,
         _lock: lock,
     };
     Ok((instance, left))
@@ -169,19 +175,20 @@ fn wait_for(path: &Path) -> Result<OwnedFd, InstanceError> {
     }
 }
 
-fn sweep_if_dead(path: &Path, hierarchy: &Hierarchy) -> Result<(), InstanceError> {
+/// Whether it was dead and is gone now.
+fn sweep_if_dead(path: &Path, hierarchy: &Hierarchy) -> Result<bool, InstanceError> {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
-        return Ok(());
+        return Ok(false);
     };
     if !name.starts_with("kiln-") {
-        return Ok(());
+        return Ok(false);
     }
     let read = |source| InstanceError::Read {
         path: path.to_owned(),
         source,
     };
     let Some(folder) = open_folder(path).map_err(|e| read(e.into()))? else {
-        return Ok(());
+        return Ok(false);
     };
     // Not to be waited for, whatever it is.
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -191,9 +198,9 @@ fn sweep_if_dead(path: &Path, hierarchy: &Hierarchy) -> Result<(), InstanceError
         Err(Errno::NOENT) => {
             let age = age(&folder).map_err(read)?;
             return if age > LOCKLESS_MAX {
-                remove(path)
+                remove(path).map(|()| true)
             } else {
-                Ok(())
+                Ok(false)
             };
         }
         Err(e) => Err(e),
@@ -203,7 +210,7 @@ fn sweep_if_dead(path: &Path, hierarchy: &Hierarchy) -> Result<(), InstanceError
         source: e.into(),
     };
     let Some(held) = held.map_err(fail)? else {
-        return Ok(());
+        return Ok(false);
     };
     let mut parent = String::new();
     fs::File::from(held.try_clone().map_err(read)?)
@@ -212,9 +219,9 @@ fn sweep_if_dead(path: &Path, hierarchy: &Hierarchy) -> Result<(), InstanceError
         .map_err(read)?;
     if parent.is_empty() {
         // It died before it made a group.
-        return remove(path);
+        return remove(path).map(|()| true);
     }
-    sweep(path, name, hierarchy, &parent)
+    sweep(path, name, hierarchy, &parent).map(|()| true)
 }
 
 /// Opens an instance's folder; `None` where there is no folder: a link is not followed.
@@ -329,8 +336,13 @@ mod tests {
         let link = runtime.join("kiln-link");
         fs::write(other.join("lock"), "").expect("write");
         std::os::unix::fs::symlink(&other, &link).expect("link");
-        for path in [&old, &young, &other, &link] {
-            sweep_if_dead(path, &hierarchy).expect("sweep");
+        for (path, dead) in [
+            (&old, true),
+            (&young, false),
+            (&other, false),
+            (&link, false),
+        ] {
+            assert_eq!(sweep_if_dead(path, &hierarchy).expect("sweep"), dead);
         }
         remove(&link).expect("no folder");
         assert!(!old.exists());

@@ -301,6 +301,7 @@ fn answer(warden: &mut Warden<'_>) -> Result<(), ServeError> {
     warden.tell(Event::Welcome {
         cgroup: warden.version,
         instance: warden.instance.name.clone(),
+        swept: warden.instance.swept,
     })?;
     let mut events = Vec::with_capacity(TURN_MAX);
     loop {

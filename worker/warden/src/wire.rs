@@ -80,6 +80,8 @@ pub enum Event {
     Welcome {
         cgroup: CgroupVersion,
         instance: String,
+        /// Dead instances that were swept before.
+        swept: u32,
     },
     /// The first and last message: the warden cannot work here.
     Refused {

@@ -118,6 +118,7 @@ pub(crate) async fn close(connection: &Connection) {
 pub(crate) async fn ended(
     connection: &Connection,
     events: &mut (impl Stream<Item = Event> + Unpin),
+    tell_blocked: impl Fn(bool),
 ) -> String {
     // An event can be missed, a state cannot.
     let mut look = tokio::time::interval(Duration::from_secs(1));
@@ -138,11 +139,7 @@ pub(crate) async fn ended(
         }
         if connection.status().blocked() != blocked {
             blocked = !blocked;
-            if blocked {
-                tracing::warn!("the broker takes no messages for now");
-            } else {
-                tracing::info!("the broker takes messages again");
-            }
+            tell_blocked(blocked);
         }
     }
 }

@@ -9,10 +9,11 @@
 
 use super::backoff::Backoff;
 use super::connect::{close, ended, in_time};
-use super::{Incoming, Shared, canary, declare, is_set, properties};
+use super::{Incoming, Shared, canary, declare, depth, is_set, properties};
 use crate::config::TopologyMode;
 use crate::intake::ticket::Ticket;
 use crate::intake::{Control, Delivery, Source};
+use crate::telemetry::event::{Connected, Rebuilt};
 use crate::telemetry::metric::Role;
 use futures_util::StreamExt as _;
 use kiln_protocol::topology::CONTROL;
@@ -36,14 +37,17 @@ pub(super) async fn run(shared: Arc<Shared>, first: Connection) {
     let mut backoff = Backoff::new(shared.pace.backoff_max);
     let mut connection = first;
     loop {
-        shared.metrics.connected(Role::Consumer, true);
+        Connected(Role::Consumer, true).emit(&shared.metrics);
         let connected = Arc::new(connection);
         let why = serve(&shared, &connected).await;
-        shared.metrics.connected(Role::Consumer, false);
+        Connected(Role::Consumer, false).emit(&shared.metrics);
         close(&connected).await;
         let Some(why) = why else { return };
-        shared.metrics.reconnect();
-        tracing::warn!(why, "the connection for deliveries is rebuilt");
+        Rebuilt {
+            connection: "consumer",
+            why: &why,
+        }
+        .emit(&shared.metrics);
         drop(connected);
         let next = shared.connect("consumer", &mut backoff).await;
         let Some(next) = next else { return };
@@ -87,10 +91,17 @@ async fn serve(shared: &Arc<Shared>, connection: &Arc<Connection>) -> Option<Str
     }
     {
         let (shared, connection) = (Arc::clone(shared), Arc::clone(connection));
+        tasks.spawn(async move {
+            depth::watch(&shared, &connection).await;
+            None
+        });
+    }
+    {
+        let (shared, connection) = (Arc::clone(shared), Arc::clone(connection));
         tasks.spawn(async move { Some(canary::watch(&shared, &connection).await) });
     }
     let why = tokio::select! {
-        why = ended(connection, &mut events) => Some(why),
+        why = ended(connection, &mut events, |_| {}) => Some(why),
         why = doubt(&mut tasks) => Some(why),
         () = is_set(&shared.closing) => None,
     };
@@ -186,7 +197,7 @@ async fn consume(
         };
         match next {
             Some(Ok(delivery)) => {
-                shared.metrics.delivery();
+                shared.metrics.delivery(delivery.redelivered);
                 let delivery = taken(shared, &channel, source, delivery);
                 // Nobody listens any more: dropping it gives it back, and no more is wanted.
                 if shared.incoming.send(Incoming::Delivery(delivery)).is_err() {

@@ -9,6 +9,8 @@ pub(super) struct Pace {
     pub(super) backoff_max: Duration,
     /// Between two canaries.
     pub(super) canary_every: Duration,
+    /// Between two looks at how long the queues are.
+    pub(super) depth_every: Duration,
     /// How long a canary may be under way.
     pub(super) canary_max: Duration,
 }
@@ -19,6 +21,7 @@ impl Default for Pace {
             // Below the 5 s within which jobs are to be taken again once the broker is back.
             backoff_max: Duration::from_secs(4),
             canary_every: Duration::from_secs(30),
+            depth_every: Duration::from_secs(10),
             canary_max: Duration::from_secs(10),
         }
     }

@@ -6,6 +6,7 @@
 use super::backoff::Backoff;
 use super::connect::{close, ended};
 use super::{DIRECT_REPLY, PublishError, Published, Shared, is_set};
+use crate::telemetry::event::{Blocked, Connected, Rebuilt, Unheard};
 use crate::telemetry::metric::{Metrics, Role};
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
 use lapin::types::ShortString;
@@ -115,12 +116,12 @@ impl Publisher {
         loop {
             let link = self.link(deadline).await?;
             let started = Instant::now();
-            let (exchange, key) = (exchange.clone(), routing_key.clone());
-            let answer = link.publish(exchange, key, body, properties.clone());
+            let (to, key) = (exchange.clone(), routing_key.clone());
+            let answer = link.publish(to, key, body, properties.clone());
             match timeout_at(deadline, answer).await {
                 Ok(Ok(confirmation)) => {
                     self.metrics.publish_confirm(started.elapsed());
-                    return self.meaning(&confirmation);
+                    return self.meaning(exchange.as_str(), &confirmation);
                 }
                 // The broker minded this message, and ended its channel alone.
                 Ok(Err(error)) if error.is_amqp_soft_error() && link.usable() => {
@@ -147,11 +148,15 @@ impl Publisher {
         }
     }
 
-    fn meaning(&self, confirmation: &Confirmation) -> Result<Published, PublishError> {
+    fn meaning(
+        &self,
+        exchange: &str,
+        confirmation: &Confirmation,
+    ) -> Result<Published, PublishError> {
         match confirmation {
             Confirmation::Ack(None) => Ok(Published::Routed),
             Confirmation::Ack(Some(_)) => {
-                self.metrics.returned();
+                Unheard { exchange }.emit(&self.metrics);
                 Ok(Published::Unroutable)
             }
             Confirmation::Nack(_) | Confirmation::NotRequested => Err(PublishError::Refused),
@@ -236,7 +241,12 @@ pub(super) async fn run(shared: Arc<Shared>, way: Way) {
     }
     let connected = |is| {
         if way == Way::All {
-            shared.metrics.connected(Role::Publisher, is);
+            Connected(Role::Publisher, is).emit(&shared.metrics);
+        }
+    };
+    let blocked = |is| {
+        if way == Way::All {
+            Blocked(is).emit(&shared.metrics);
         }
     };
     let mut backoff = Backoff::new(longest);
@@ -250,7 +260,7 @@ pub(super) async fn run(shared: Arc<Shared>, way: Way) {
         publisher.link.send_replace(Some(Arc::clone(&link)));
         connected(true);
         let why = tokio::select! {
-            why = ended(&link.connection, &mut events) => Some(why),
+            why = ended(&link.connection, &mut events, blocked) => Some(why),
             () = link.doubt.notified() => Some("a message was not confirmed".to_owned()),
             () = is_set(&shared.closing) => None,
         };
@@ -261,8 +271,12 @@ pub(super) async fn run(shared: Arc<Shared>, way: Way) {
         connected(false);
         close(&link.connection).await;
         let Some(why) = why else { return };
-        shared.metrics.reconnect();
-        tracing::warn!(why, "the connection for messages is rebuilt");
+        let connection = way.name();
+        Rebuilt {
+            connection,
+            why: &why,
+        }
+        .emit(&shared.metrics);
     }
 }
 

@@ -3,6 +3,7 @@
 use super::super::link::{self, Link};
 use super::super::pending::{Entry, word};
 use super::*;
+use crate::telemetry::metric::Metrics;
 use std::collections::HashMap;
 
 const PHASES: [Phase; 5] = [
@@ -112,7 +113,9 @@ async fn interleave(server: &Server, seed: u64) {
         connect: Duration::from_secs(5),
         ..fast()
     };
-    let mut link = Link::open(&client, &patient).await.expect("it is up");
+    let mut link = Link::open(&client, &patient, Metrics::new())
+        .await
+        .expect("it is up");
     let mut dice = Dice(seed);
     let mut model = Model::default();
     let (mut life, mut session) = (1, 1);

@@ -7,6 +7,8 @@ use crate::registry::library::Call;
 use crate::registry::link::{Answer, Link, LinkError};
 use crate::registry::pending::{Batch, Word};
 use crate::registry::tempo::ms;
+use crate::telemetry::event::Reaped;
+use crate::telemetry::metric::Orphan;
 use kiln_protocol::id::JobId;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -160,6 +162,8 @@ impl Writer {
                     worker = name,
                     "a worker was not heard of and is off the record"
                 );
+                let kind = Orphan::Record;
+                Reaped { kind, count: 1 }.emit(&self.shared.metrics);
             }
         }
         Ok(())

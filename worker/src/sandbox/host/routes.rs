@@ -16,6 +16,8 @@ pub(super) struct Routes {
     pub(super) created: HashMap<u64, oneshot::Sender<Result<Created, HostError>>>,
     pub(super) sandboxes: HashMap<SandboxId, mpsc::UnboundedSender<(Event, Vec<OwnedFd>)>>,
     pub(super) retired: HashMap<SandboxId, oneshot::Sender<Option<String>>>,
+    /// What is left of sandboxes that ended before anybody asked.
+    pub(super) left: HashMap<SandboxId, String>,
     pub(super) closed: bool,
 }
 
@@ -97,13 +99,12 @@ fn route(routes: &Mutex<Routes>, event: Event, mut descriptors: Vec<OwnedFd>) {
         }
         Event::Retired { sandbox, failed } => {
             routes.sandboxes.remove(&sandbox);
-            if let Some(message) = &failed {
-                tracing::error!(%sandbox, message, "something of a retired sandbox is left");
-            }
-            if let Some(waiter) = routes.retired.remove(&sandbox)
-                && waiter.send(failed).is_err()
-            {
-                tracing::debug!(%sandbox, "nobody waits for a retirement any more");
+            if let Some(waiter) = routes.retired.remove(&sandbox) {
+                if waiter.send(failed).is_err() {
+                    tracing::debug!(%sandbox, "nobody waits for a retirement any more");
+                }
+            } else if let Some(left) = failed {
+                routes.left.insert(sandbox, left);
             }
         }
         Event::Ready { sandbox, .. }

@@ -50,6 +50,9 @@ impl Ledger {
         };
         self.health.note("get", began, done.as_ref().err());
         let (file, found) = done?;
+        if let Ok(metadata) = file.metadata() {
+            self.health.received(metadata.len());
+        }
         if !found.eq_ignore_ascii_case(sha256) {
             return Err(problem(InputProblem::Digest(found)));
         }

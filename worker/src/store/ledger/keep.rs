@@ -168,7 +168,9 @@ impl Ledger {
     ) -> Result<(), StoreError> {
         let backend = &self.health.backend;
         self.patiently(|| self.noted("upload", key, backend.upload(key, file, bytes, media_type)))
-            .await
+            .await?;
+        self.health.sent(bytes, &Ok(()));
+        Ok(())
     }
 }
 

@@ -73,14 +73,21 @@ impl Ledger {
         rule: Rule,
         durable: Durable,
     ) -> Result<Put, StoreError> {
+        let bytes = document.len() as u64;
         let document = Arc::clone(document);
         let put = self.health.backend.put(key, document, rule, durable);
-        self.noted("put", key, put).await
+        let done = self.noted("put", key, put).await;
+        self.health.sent(bytes, &done);
+        done
     }
 
     pub(super) async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let get = self.health.backend.get(key, DOCUMENT_BYTES_MAX);
-        self.noted("get", key, get).await
+        let found = self.noted("get", key, get).await;
+        if let Ok(Some(document)) = &found {
+            self.health.received(document.len() as u64);
+        }
+        found
     }
 
     pub(super) async fn list(&self, folder: &str) -> Result<Vec<Entry>, StoreError> {

@@ -56,7 +56,7 @@ async fn get(server: &Server, path: &str) -> String {
 #[tokio::test]
 async fn each_page_is_answered_and_nothing_else() {
     let (server, readiness, metrics) = started(BOUNDS).await;
-    metrics.delivery();
+    metrics.delivery(false);
     let page = get(&server, "/metrics").await;
     assert!(page.starts_with("HTTP/1.1 200 OK\r\n"), "{page}");
     assert!(
