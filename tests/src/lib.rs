@@ -15,6 +15,7 @@
 
 pub mod batch;
 pub mod check;
+pub mod dashboards;
 pub mod faults;
 pub mod history;
 pub mod hostile;
