@@ -16,6 +16,7 @@
 pub mod batch;
 pub mod check;
 pub mod dashboards;
+pub mod drill;
 pub mod faults;
 pub mod history;
 pub mod hostile;

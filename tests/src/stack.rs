@@ -4,6 +4,7 @@
 //! - [`world`]: all of it together, and the verbs a test is written with
 //! - [`worker`]: one `kiln worker` with a configuration of its own
 //! - [`broker`], [`redis`], [`objects`]: the servers it leans on
+//! - [`prometheus`]: who asks the workers, and by whose rules
 //! - [`client`], [`letter`]: who submits jobs and hears the outcomes
 //! - [`browser`]: who looks at the worker's page
 //! - [`process`], [`folder`], [`ports`], [`http`]: what all of them are made of
@@ -20,6 +21,7 @@ pub mod letter;
 pub mod objects;
 pub mod ports;
 pub mod process;
+pub mod prometheus;
 pub mod redis;
 pub mod worker;
 pub mod world;

@@ -15,13 +15,17 @@ def burns(record: str, long: str, short: str, factor: float, most: float) -> str
     return f"{record}{long} > {limit} and {record}{short} > {limit}"
 
 
+SEVERAL = " and sum(increase(kiln_faults_total[1h])) >= 5"
+"""Where few jobs run, one failure is many in a hundred; nobody is woken for one."""
+
 ALERTS = (
     Alert(
-        "KilnErrorsFastBurn", "page", burns("kiln:job_errors:ratio_rate", "1h", "5m", 14.4, ERRORS_MAX), "2m",
+        "KilnErrorsFastBurn", "page", burns("kiln:job_errors:ratio_rate", "1h", "5m", 14.4, ERRORS_MAX) + SEVERAL, "2m",
         "Kiln fails jobs so often that the month's budget is gone in two days",
         ("kiln_faults_total",),
         Case("70m", {JOBS: "0+97x400", FAULTS: "0+3x400"}, ({},)),
-        Case("70m", {JOBS: "0+990x400", FAULTS: "0+10x400"}),
+        # Three of a hundred, but three.
+        Case("70m", {JOBS: "0x20 97x400", FAULTS: "0x20 3x400"}),
     ),
     Alert(
         "KilnErrorsSlowBurn", "ticket", burns("kiln:job_errors:ratio_rate", "6h", "30m", 6, ERRORS_MAX), "15m",

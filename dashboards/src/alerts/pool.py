@@ -22,7 +22,7 @@ ALERTS = (
         Case("10m", {WAITING: "3 3 3 0 3 3 3 0 3 3 3 0 3 3 3 0 3 3 3 0 3 3 3 0 3 3 3 0 3 3 3 0 3 3 3 0 3 3 3 0", FAILED: "0x60"}),
     ),
     Alert(
-        "KilnSandboxesFail", "page", "increase(kiln_pool_refill_failures_total[5m]) > 2", "1m",
+        "KilnSandboxesFail", "ticket", "increase(kiln_pool_refill_failures_total[5m]) > 2", "1m",
         "The worker {{ $labels.instance }} cannot make sandboxes",
         ("kiln_pool_refill_failures_total", "kiln_faults_total"),
         Case("10m", {FAILED: "0x10 0+1x40"}, (W1,)),

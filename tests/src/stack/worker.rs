@@ -180,7 +180,12 @@ impl Worker {
         self.lives.last().expect("the worker was started")
     }
 
-    /// Where its listener of telemetry is.
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.setup.name
+    }
+
+    /// Where it is asked for its figures.
     pub fn telemetry(&self) -> u16 {
         self.ports.at(0)
     }

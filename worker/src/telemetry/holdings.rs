@@ -13,8 +13,10 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
-/// How often is counted.
-const EVERY: Duration = Duration::from_secs(10);
+/// How often is looked at the disks.
+const EVERY: Duration = Duration::from_secs(1);
+/// Looks at the disks for each look at the kernel's lists.
+const SELDOM: u32 = 10;
 /// Where control groups are mounted: one hierarchy of many, or the only one.
 const HIERARCHIES: [&str; 3] = [
     "/sys/fs/cgroup/pids",
@@ -52,10 +54,11 @@ impl Holdings {
         Watching(tokio::spawn(async move {
             let mut every = tokio::time::interval(EVERY);
             every.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            loop {
+            for look in 0_u32.. {
                 every.tick().await;
+                let all = look.is_multiple_of(SELDOM);
                 let (this, metrics) = (Arc::clone(&this), Arc::clone(&metrics));
-                let counted = tokio::task::spawn_blocking(move || this.count(&metrics));
+                let counted = tokio::task::spawn_blocking(move || this.count(&metrics, all));
                 if let Err(error) = counted.await {
                     tracing::debug!(%error, "what the worker has was not counted");
                 }
@@ -63,7 +66,13 @@ impl Holdings {
         }))
     }
 
-    fn count(&self, metrics: &Metrics) {
+    fn count(&self, metrics: &Metrics, all: bool) {
+        for (disk, folder) in &self.disks {
+            metrics.disk(*disk, room(folder));
+        }
+        if !all {
+            return;
+        }
         let processes = family(Path::new("/proc"), self.monitor).ok();
         let namespaces = processes.as_deref().and_then(namespaces);
         let warden = processes.as_deref().and_then(|all| all.get(1));
@@ -72,9 +81,6 @@ impl Holdings {
         metrics.holds(Holding::Namespace, namespaces);
         metrics.holds(Holding::Mount, mounts);
         metrics.holds(Holding::Cgroup, groups(&HIERARCHIES, &self.group));
-        for (disk, folder) in &self.disks {
-            metrics.disk(*disk, room(folder));
-        }
     }
 }
 
