@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 /// One probe of `hostile/INDEX.tsv`.
 #[derive(Debug, Clone)]
 pub struct Probe {
-    /// `A` to `D`.
+    /// `A` to `E`.
     pub group: char,
     /// The name without folder and ending.
     pub name: String,
@@ -18,6 +18,10 @@ pub struct Probe {
     pub file: String,
     /// What it shows.
     pub property: String,
+    /// What must come of it, in words.
+    pub expected: String,
+    /// Whether a first job plants what a second looks for.
+    pub two_step: bool,
     /// Who judges: `probe`, `harness`, `probe+harness`, `checker`, `checker+harness`.
     pub oracle: String,
 }
@@ -57,6 +61,8 @@ pub fn index(group: char) -> Vec<Probe> {
                 .into_owned(),
             file: cells[1].to_owned(),
             property: cells[2].to_owned(),
+            expected: cells[3].to_owned(),
+            two_step: cells[4] == "two-step",
             oracle: cells[5].to_owned(),
         });
     probes.collect()
@@ -79,6 +85,11 @@ impl Probe {
             let code = std::fs::read_to_string(self.path()).expect("a probe is text");
             let mut job = batch::python(id, &code);
             job["args"] = json!(args);
+            if self.group == 'E' {
+                let wall = std::fs::read_to_string(places::home().join("hostile/E/wall.py"))
+                    .expect("what the probes of group E use is beside them");
+                job["files"] = json!([{"path": "wall.py", "text": wall}]);
+            }
             job
         };
         job["limits"] = limits.clone();
@@ -148,6 +159,21 @@ pub fn contained(outcome: &Value) -> Result<(), String> {
             batch::text(outcome, "stderr")
         )),
     }
+}
+
+/// What must have come of a single probe: its own word, or an end that the index asks for.
+///
+/// # Errors
+/// With what came instead.
+pub fn judged(probe: &Probe, outcome: &Value) -> Result<(), String> {
+    if probe.expected != "KILLED syscall" {
+        return contained(outcome);
+    }
+    let silent = verdict(batch::text(outcome, "stdout")) == Verdict::Silent;
+    if silent && outcome["status"] == "policy_denied" && outcome["reason"] == "syscall" {
+        return Ok(());
+    }
+    Err(format!("it was not ended: {outcome}"))
 }
 
 /// Breaches by probe, gathered while a group runs.
@@ -281,10 +307,17 @@ mod tests {
     use super::{Findings, Verdict, index, verdict};
 
     #[test]
-    fn the_index_holds_139_probes_that_exist() {
-        let all: Vec<_> = ['A', 'B', 'C', 'D'].into_iter().flat_map(index).collect();
-        assert_eq!(all.len(), 139);
-        assert!(all.iter().all(|probe| probe.path().is_file()));
+    fn the_index_holds_every_probe_that_is_there() {
+        let count = |groups: &[char]| groups.iter().flat_map(|group| index(*group)).count();
+        assert_eq!(count(&['A', 'B', 'C', 'D']), 139);
+        let own = index('E');
+        assert!(own.len() >= 40);
+        let files = std::fs::read_dir(crate::places::home().join("hostile/E")).expect("a folder");
+        // One of them is what the others use.
+        assert_eq!(files.count(), own.len() + 1);
+        for group in ['A', 'B', 'C', 'D', 'E'] {
+            assert!(index(group).iter().all(|probe| probe.path().is_file()));
+        }
     }
 
     #[test]

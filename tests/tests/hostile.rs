@@ -1,5 +1,7 @@
 //! Does every hostile probe stay contained, first, second, after a killed job, and behind every other?
 
+#[path = "hostile/beside.rs"]
+mod beside;
 #[path = "hostile/collection.rs"]
 mod collection;
 #[path = "hostile/exhaustion.rs"]

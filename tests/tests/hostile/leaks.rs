@@ -1,4 +1,4 @@
-//! Group C: does a job find anything of the job before it on the same sandbox?
+//! Group C, and E where it has two steps: does a job find anything of the job before it on the same sandbox?
 
 use crate::{args, limits};
 use acceptance::batch::{Batch, sandbox, text};
@@ -7,8 +7,14 @@ use acceptance::places;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Every plant directly before every look, by tenants in both orders; `part` of `parts` of the plants.
-fn pairs(part: usize, parts: usize) {
+/// The probes of two steps.
+pub(crate) fn two_step() -> Vec<Probe> {
+    let both = index('C').into_iter().chain(index('E'));
+    both.filter(|probe| probe.two_step).collect()
+}
+
+/// Every plant of group C directly before every look, the tenants in this order; `part` of `parts` of the plants.
+fn pairs(part: usize, parts: usize, tenants: [&str; 2]) {
     let built = places::scratch();
     let mut findings = Findings::default();
     let mut batch = Batch::start(1, &[]);
@@ -20,11 +26,6 @@ fn pairs(part: usize, parts: usize) {
         .filter(|(row, _)| row % parts == part)
     {
         for (column, look) in probes.iter().enumerate() {
-            let tenants = if (row + column) % 2 == 0 {
-                ["one", "two"]
-            } else {
-                ["two", "one"]
-            };
             let mut job = step(
                 plant,
                 &format!("{row}-{column}-plant"),
@@ -66,7 +67,7 @@ fn pairs(part: usize, parts: usize) {
 }
 
 /// Contained, without a trace of the job before in output or outcome.
-fn looked(outcome: &Value) -> Result<(), String> {
+pub(crate) fn looked(outcome: &Value) -> Result<(), String> {
     contained(outcome)?;
     let late = ["HOSTILE-LATE", "LATE-HOSTILE-LINE"];
     if late.iter().any(|word| {
@@ -84,7 +85,7 @@ fn looked(outcome: &Value) -> Result<(), String> {
 }
 
 /// A step of group C: room for the look that wants 128 MiB, a bound for the plant that fills all.
-fn step(probe: &Probe, id: &str, words: &[String], built: &Path) -> Value {
+pub(crate) fn step(probe: &Probe, id: &str, words: &[String], built: &Path) -> Value {
     let mut limits = limits();
     limits["disk_bytes"] = json!(32 << 20);
     let words = if probe.is_c() {
@@ -95,22 +96,35 @@ fn step(probe: &Probe, id: &str, words: &[String], built: &Path) -> Value {
     probe.job(id, &words, &limits, built)
 }
 
+const ONE_TWO: [&str; 2] = ["one", "two"];
+const TWO_ONE: [&str; 2] = ["two", "one"];
+
 #[test]
 fn long_c_pairs_1_of_2() {
-    pairs(0, 2);
+    pairs(0, 2, ONE_TWO);
 }
 
 #[test]
 fn long_c_pairs_2_of_2() {
-    pairs(1, 2);
+    pairs(1, 2, ONE_TWO);
 }
 
 #[test]
-fn c_each_plant_before_its_own_look() {
+fn long_c_pairs_the_other_way_1_of_2() {
+    pairs(0, 2, TWO_ONE);
+}
+
+#[test]
+fn long_c_pairs_the_other_way_2_of_2() {
+    pairs(1, 2, TWO_ONE);
+}
+
+#[test]
+fn each_plant_before_its_own_look() {
     let built = places::scratch();
     let mut findings = Findings::default();
     let mut batch = Batch::start(1, &[]);
-    for probe in index('C') {
+    for probe in two_step() {
         let first = batch.run(&step(
             &probe,
             &format!("{}-plant", probe.name),

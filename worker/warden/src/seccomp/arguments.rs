@@ -68,10 +68,20 @@ const PRCTL_HARMLESS: &[u32] = &[
 ];
 const PR_SET_MM: u32 = 35;
 
-const TERMINAL: &[Case] = &[when(
-    &[Test::is(1, &[TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD])],
-    refuse(EPERM),
-)];
+/// The kind of every ioctl on a namespace's descriptor, in the second byte of its number.
+const NAMESPACE_IOCTLS: u32 = 0xb700;
+const IOCTL_KIND: u32 = 0xff00;
+
+const IOCTL: &[Case] = &[
+    when(
+        &[Test::is(1, &[TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD])],
+        refuse(EPERM),
+    ),
+    when(
+        &[Test::OneOf(1, IOCTL_KIND, &[NAMESPACE_IOCTLS])],
+        refuse(EPERM),
+    ),
+];
 
 /// Rules for jobs.
 pub(super) const JOB: &[Line] = &[
@@ -133,8 +143,9 @@ pub(super) const JOB: &[Line] = &[
     ),
     but(
         "ioctl",
-        TERMINAL,
-        "devices it has, but no typing into a terminal, console or line discipline",
+        IOCTL,
+        "devices it has, but no typing into a terminal, console or line discipline, and no step \
+         from one namespace to its parent, owner or neighbour",
     ),
     but(
         "prctl",
