@@ -1,12 +1,12 @@
 //! What becomes of many jobs given to one `kiln batch`, line by line?
 
-use crate::kiln::command;
+use crate::kiln::{command, command_of};
 use crate::places;
 use base64::Engine as _;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -63,10 +63,33 @@ impl Batch {
     /// When `kiln` cannot be started.
     pub fn start(slots: usize, options: &[&str]) -> Self {
         let folder = places::scratch();
+        let kiln = command(folder.path());
+        Self::of(kiln, folder, slots, options)
+    }
+
+    /// Starts one of a program for tests, with guards of the sandbox taken off.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub fn without(guards: &str, slots: usize) -> Self {
+        Self::start_with(&places::kiln_unguarded(), guards, slots)
+    }
+
+    /// Starts one of this program, asked to take guards off.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub fn start_with(program: &Path, guards: &str, slots: usize) -> Self {
+        let folder = places::scratch();
+        let mut kiln = command_of(program, folder.path());
+        kiln.env("KILN_WITHOUT", guards);
+        Self::of(kiln, folder, slots, &[])
+    }
+
+    fn of(mut kiln: Command, folder: tempfile::TempDir, slots: usize, options: &[&str]) -> Self {
         let out = folder.path().join("out");
         let log = std::fs::File::create(folder.path().join("stderr"))
             .expect("the scratch folder is writable");
-        let mut kiln = command(folder.path());
         kiln.args(["batch", "-", "--slots", &slots.to_string(), "--out"])
             .arg(&out)
             .args(options);

@@ -233,7 +233,12 @@ pub struct Started {
 
 /// `kiln` with its words, from an empty folder, in an environment of two variables and what keeps it apart from others.
 pub fn command(folder: &Path) -> Command {
-    let mut command = Command::new(places::kiln());
+    command_of(&places::kiln(), folder)
+}
+
+/// As [`command`], of this program.
+pub fn command_of(program: &Path, folder: &Path) -> Command {
+    let mut command = Command::new(program);
     command
         .current_dir(folder)
         .env_clear()

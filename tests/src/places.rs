@@ -55,6 +55,21 @@ pub fn kiln_checkpoints() -> PathBuf {
     path
 }
 
+/// A `kiln` built with the feature `unguarded`: `KILN_UNGUARDED`, else `target/debug/kiln-unguarded`.
+///
+/// # Panics
+/// When there is none.
+pub fn kiln_unguarded() -> PathBuf {
+    let named = std::env::var_os("KILN_UNGUARDED");
+    let path = named.map_or_else(|| target().join("debug/kiln-unguarded"), PathBuf::from);
+    assert!(
+        path.is_file(),
+        "no `{}`: `tests/run` builds it",
+        path.display()
+    );
+    path
+}
+
 /// The `kiln` under test: `KILN`, else the newer of the workspace's two builds.
 ///
 /// # Panics

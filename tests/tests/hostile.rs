@@ -6,6 +6,8 @@ mod beside;
 mod collection;
 #[path = "hostile/exhaustion.rs"]
 mod exhaustion;
+#[path = "hostile/guards.rs"]
+mod guards;
 #[path = "hostile/leaks.rs"]
 mod leaks;
 #[path = "hostile/surface.rs"]

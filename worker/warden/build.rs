@@ -27,7 +27,13 @@ fn build() -> Result<(), String> {
     let out = PathBuf::from(variable("OUT_DIR")?);
     let target = variable("TARGET")?;
     let keeper = Path::new(&manifest).join("../keeper");
-    for path in ["src", "Cargo.toml", "../../Cargo.toml", "../../Cargo.lock"] {
+    for path in [
+        "src",
+        "prober",
+        "Cargo.toml",
+        "../../Cargo.toml",
+        "../../Cargo.lock",
+    ] {
         println!("cargo::rerun-if-changed={}", keeper.join(path).display());
     }
     println!("cargo::rerun-if-changed=build.rs");
@@ -41,6 +47,9 @@ fn build() -> Result<(), String> {
         .arg(&target)
         .arg("--target-dir")
         .arg(&folder);
+    if env::var_os("CARGO_FEATURE_UNGUARDED").is_some() {
+        cargo.args(["--features", "unguarded"]);
+    }
     for (name, _) in env::vars_os() {
         if inherited(&name) {
             cargo.env_remove(name);

@@ -118,11 +118,8 @@ impl Cell {
         let (events, cell_events) = socket::pair().at(Step::Sockets)?;
         let (go, cell_go) = socket::pair().at(Step::Sockets)?;
         let (stage_worker, stage) = socket::pair().at(Step::Sockets)?;
-        let mut flags =
-            libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
-        if network.is_none() {
-            flags |= libc::CLONE_NEWNET;
-        }
+        let kept = network.as_ref().map_or(0, |_| libc::CLONE_NEWNET);
+        let flags = init::namespaces() & !kept;
         let pidfd = match process::clone(flags, None).at(Step::CloneCell)? {
             Cloned::Child => init::run(&Ends {
                 order: &order,

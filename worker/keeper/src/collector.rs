@@ -10,6 +10,7 @@ use crate::sys::process::exit;
 use crate::sys::{Errno, socket};
 use crate::walk::walk;
 use kiln_keeper::collect::{Entry, MESSAGE_MAX, Message};
+use kiln_keeper::guard::{Guard, off};
 use kiln_keeper::step::Step;
 use kiln_keeper::wire::KEEPER_CAPABILITIES;
 use std::ffi::CString;
@@ -94,7 +95,11 @@ fn serve(job: BorrowedFd<'_>) -> Result<(), Errno> {
 fn open(job: BorrowedFd<'_>, path: Vec<u8>) -> Result<(OwnedFd, u64, u32), Errno> {
     let path = CString::new(path).map_err(|_| Errno(libc::EINVAL))?;
     let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = file::open_beneath(job, &path, flags, 0)?;
+    let file = if off(Guard::Links) {
+        file::open_at(job, &path, libc::O_RDONLY | libc::O_NONBLOCK, 0)?
+    } else {
+        file::open_beneath(job, &path, flags, 0)?
+    };
     let status = file::status(file.as_fd())?;
     match status.st_mode & libc::S_IFMT {
         libc::S_IFREG => Ok((file, status.st_size.cast_unsigned(), status.st_mode)),

@@ -9,6 +9,7 @@ use crate::sys::poll::now;
 use crate::sys::process::{self, Cloned, exit};
 use crate::sys::{Errno, socket};
 use crate::{masks, mounts, waiter};
+use kiln_keeper::guard::{Guard, off};
 use kiln_keeper::step::Step;
 use kiln_keeper::wire::{JOB_ID, KEEPER_CAPABILITIES, OWNER_ID, Prepare};
 use std::ffi::CStr;
@@ -34,6 +35,16 @@ const STAGER: libc::pid_t = 3;
 
 /// The keeper's socket, once the cell is built.
 const EVENTS: BorrowedFd<'static> = standard(0);
+
+/// The namespaces that every cell has for itself.
+pub(crate) fn namespaces() -> libc::c_int {
+    let kept = |guard, flag| if off(guard) { 0 } else { flag };
+    libc::CLONE_NEWPID
+        | libc::CLONE_NEWNS
+        | libc::CLONE_NEWUTS
+        | kept(Guard::CellIpc, libc::CLONE_NEWIPC)
+        | kept(Guard::CellNetwork, libc::CLONE_NEWNET)
+}
 
 /// Builds the cell and stays until the job's main process ends.
 pub(crate) fn run(ends: &Ends<'_>) -> ! {

@@ -57,6 +57,8 @@ pub(crate) fn serve() -> Stop {
 }
 
 fn init() -> Result<Keeper, Stop> {
+    #[cfg(feature = "unguarded")]
+    crate::disobey::listen()?;
     memory::unmap_clocks().at(Step::UnmapClocks)?;
     cred::hide().at(Step::HideKeeper)?;
     cred::set_name(c"keeper").at(Step::HideKeeper)?;
@@ -171,6 +173,8 @@ impl Keeper {
     }
 
     fn prepare(&mut self, order: Prepare, with: Received) -> Result<(), Stop> {
+        #[cfg(feature = "unguarded")]
+        crate::disobey::before_cell(order.generation)?;
         self.masks.show(order.affinity).at(Step::MaskFiles)?;
         self.generation = order.generation;
         self.phase = Phase::Cell(Cell::build(order, with, &self.filter)?);
@@ -316,6 +320,8 @@ impl Keeper {
             .into());
         }
         let ended = cell.ended()?;
+        #[cfg(feature = "unguarded")]
+        crate::disobey::after_job()?;
         tell(self.worker.as_fd(), &ToWorker::Ended(ended).encode(), &[])?;
         self.phase = Phase::Spent(Spent {
             generation: ended.generation,

@@ -7,6 +7,7 @@
 
 pub mod calls;
 pub mod collect;
+pub mod guard;
 pub mod spec;
 pub mod stage;
 pub mod step;

@@ -3,6 +3,7 @@
 use crate::report::{At, Failure};
 use crate::sys::cred::{self, Capabilities};
 use crate::sys::process;
+use kiln_keeper::guard::{Guard, off};
 use kiln_keeper::step::Step;
 use kiln_keeper::wire::Prepare;
 
@@ -33,7 +34,7 @@ const STACK_BYTES: u64 = 8 << 20;
 pub(crate) fn limit(order: &Prepare) -> Result<(), Failure> {
     for (resource, limit) in [
         // 0 would not keep a `|helper` of the host's from running on a crash; 1 does.
-        (libc::RLIMIT_CORE, 1),
+        (libc::RLIMIT_CORE, u64::from(!off(Guard::CoreLimit))),
         (libc::RLIMIT_NICE, 0),
         (libc::RLIMIT_RTPRIO, 0),
     ] {

@@ -15,6 +15,7 @@
 //!   filter      the system call filter and its notifications
 //!   clock       wall and CPU time of a job
 //!   oom         want of memory
+//!   disobey     what a test has it do (feature `unguarded` alone)
 //!   report      what the cell's processes tell the keeper
 //!   sys         every call into the kernel
 //! ```
@@ -35,6 +36,8 @@
 mod cell;
 mod clock;
 mod collector;
+#[cfg(feature = "unguarded")]
+mod disobey;
 mod filter;
 mod init;
 mod keeper;

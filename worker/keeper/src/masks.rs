@@ -13,6 +13,7 @@ use crate::report::{At, Failure};
 use crate::sys::file;
 use crate::sys::mount::{self, Configuration, NODEV, NOEXEC, NOSUID, RDONLY};
 use crate::sys::{Errno, poll};
+use kiln_keeper::guard::{Guard, off};
 use kiln_keeper::step::Step;
 use std::ffi::CStr;
 use std::io::Write;
@@ -139,6 +140,9 @@ fn create(root: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
 
 /// Lays the masks over the cell's proc; what this kernel does not have is left out.
 pub(crate) fn lay() -> Result<(), Failure> {
+    if off(Guard::Masks) {
+        return Ok(());
+    }
     let empty = FILES.iter().map(|to| (NOTHING, *to));
     let directories = DIRECTORIES.iter().map(|to| (NO_FILES, *to));
     let closed = CLOSED_FILES.iter().map(|to| (CLOSED, *to));

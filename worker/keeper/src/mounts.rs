@@ -13,6 +13,7 @@
 use crate::report::{At, Failure};
 use crate::sys::file::{self};
 use crate::sys::mount::{self, Configuration, NODEV, NOEXEC, NOSUID};
+use kiln_keeper::guard::{Guard, off};
 use kiln_keeper::step::Step;
 use kiln_keeper::wire::Prepare;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -40,10 +41,16 @@ pub(crate) fn build(order: &Prepare) -> Result<OwnedFd, Failure> {
 
 fn tmpfs(order: &Prepare) -> Result<OwnedFd, crate::sys::Errno> {
     let tmpfs = Configuration::new(c"tmpfs")?;
-    tmpfs.set_number(c"size", order.disk_bytes)?;
+    let more = if off(Guard::DiskLimit) { 4 } else { 1 };
+    tmpfs.set_number(c"size", order.disk_bytes * more)?;
     tmpfs.set_number(c"nr_inodes", order.inodes)?;
     tmpfs.set(c"mode", c"0755")?;
-    let root = tmpfs.create(NOSUID | NODEV)?;
+    let flags = if off(Guard::MountFlags) {
+        0
+    } else {
+        NOSUID | NODEV
+    };
+    let root = tmpfs.create(flags)?;
     mount::attach(root.as_fd(), c"/tmp")?;
     // A descriptor that can be listed, not only named.
     file::open_at(root.as_fd(), c".", libc::O_DIRECTORY, 0)
@@ -56,7 +63,9 @@ fn tmpfs(order: &Prepare) -> Result<OwnedFd, crate::sys::Errno> {
 /// cell's init is in, may see all.
 fn proc() -> Result<(), crate::sys::Errno> {
     let proc = Configuration::new(c"proc")?;
-    proc.set(c"hidepid", c"invisible")?;
+    if !off(Guard::HiddenProcesses) {
+        proc.set(c"hidepid", c"invisible")?;
+    }
     proc.set(c"gid", c"0")?;
     let root = proc.create(NOSUID | NODEV | NOEXEC)?;
     mount::detach(c"/proc")?;
@@ -83,7 +92,8 @@ pub(crate) fn bind_scratch() -> Result<(), Failure> {
 pub(crate) fn resize(root: BorrowedFd<'_>, bytes: u64, inodes: u64) -> Result<(), Failure> {
     let change = || {
         let tmpfs = Configuration::of(root)?;
-        tmpfs.set_number(c"size", bytes)?;
+        let more = if off(Guard::DiskLimit) { 4 } else { 1 };
+        tmpfs.set_number(c"size", bytes * more)?;
         tmpfs.set_number(c"nr_inodes", inodes)?;
         tmpfs.reconfigure()
     };

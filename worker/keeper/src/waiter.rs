@@ -10,6 +10,7 @@ use crate::sys::file::{self, standard};
 use crate::sys::process::{self, Cloned, exit};
 use crate::sys::program::Program;
 use crate::sys::socket::{self, Received};
+use kiln_keeper::guard::{Guard, off};
 use kiln_keeper::step::Step;
 use kiln_keeper::wire::JOB_ID;
 use std::ffi::CStr;
@@ -36,7 +37,7 @@ pub(crate) fn run(ends: &Ends<'_>, mapped: BorrowedFd<'_>) -> ! {
 }
 
 fn prepare(ends: &Ends<'_>, mapped: BorrowedFd<'_>) -> Result<(), Failure> {
-    for tasks in ends.placing.tasks() {
+    for tasks in ends.placing.tasks().filter(|_| !off(Guard::Unplaced)) {
         file::write_all(tasks, b"0").at(Step::Place)?;
     }
     process::unshare(libc::CLONE_NEWCGROUP).at(Step::CgroupNamespace)?;
@@ -58,7 +59,12 @@ fn lock_down(ends: &Ends<'_>) -> Result<(), Failure> {
     process::set_umask(0o022);
     file::change_directory(c"/job").at(Step::WorkingDirectory)?;
     lock::limit(ends.order)?;
-    lock::lock(JOB_ID, Capabilities::NONE)?;
+    let kept = if off(Guard::Capabilities) {
+        Capabilities::DAC_OVERRIDE
+    } else {
+        Capabilities::NONE
+    };
+    lock::lock(JOB_ID, kept)?;
     let listener = ends.filter.install_with_listener().at(Step::JobFilter)?;
     Report::Listener
         .send(GO, &[listener.as_fd()])
@@ -66,6 +72,10 @@ fn lock_down(ends: &Ends<'_>) -> Result<(), Failure> {
     drop(listener);
     // The filter's memfd is all that is left.
     file::close_from(3).at(Step::Descriptors)?;
+    #[cfg(feature = "unguarded")]
+    if off(Guard::Descriptors) {
+        file::leave(c"/").at(Step::Descriptors)?;
+    }
     Report::WaiterReady.send(GO, &[]).at(Step::SendListener)
 }
 
@@ -89,7 +99,9 @@ fn become_job(mut received: Received, affinity: u64) -> i32 {
         }
         let program = Program::read(memfd.as_fd());
         drop(memfd);
-        file::close_from(3)?;
+        if !off(Guard::Descriptors) {
+            file::close_from(3)?;
+        }
         cred::fix_limit(libc::RLIMIT_NOFILE)?;
         if affinity != 0 {
             process::set_affinity(affinity)?;

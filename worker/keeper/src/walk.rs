@@ -5,6 +5,7 @@
 
 use crate::sys::{Errno, file};
 use kiln_keeper::collect::{DEPTH_MAX, Entry, Kind};
+use kiln_keeper::guard::{Guard, off};
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -115,7 +116,13 @@ fn look(
     path: &[u8],
     depth: usize,
 ) -> Result<(Entry, Option<OwnedFd>), Errno> {
-    let status = file::status_at(directory, name)?;
+    let status = if off(Guard::Links) {
+        file::open_at(directory, name, libc::O_RDONLY | libc::O_NONBLOCK, 0)
+            .and_then(|file| file::status(file.as_fd()))
+            .or_else(|_| file::status_at(directory, name))?
+    } else {
+        file::status_at(directory, name)?
+    };
     let mut inner = None;
     let mut kind = match status.st_mode & libc::S_IFMT {
         libc::S_IFREG => Kind::File,

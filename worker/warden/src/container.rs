@@ -22,7 +22,11 @@ use libcontainer::syscall::syscall::SyscallType;
 use libcontainer::workload::{
     Executor, ExecutorError, ExecutorSetEnvsError, ExecutorValidationError,
 };
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ffi::CStr;
+#[cfg(feature = "unguarded")]
+use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -138,9 +142,19 @@ impl Executor for KeeperProgram {
             file.write_all(b"0")
                 .map_err(|e| ExecutorError::Other(format!("enter a control group: {e}")))?;
         }
-        let error = sys::execveat(self.program.as_fd(), c"keeper");
+        let error = sys::execveat(self.program.as_fd(), &keeper_name());
         Err(ExecutorError::Other(format!("start the keeper: {error}")))
     }
+}
+
+/// The keeper's name, which is all of its command line; in a program for tests the guards that it
+/// is to take off follow it.
+fn keeper_name() -> Cow<'static, CStr> {
+    #[cfg(feature = "unguarded")]
+    if let Ok(name) = CString::new(format!("keeper,{}", kiln_keeper::guard::words().join(","))) {
+        return Cow::Owned(name);
+    }
+    Cow::Borrowed(c"keeper")
 }
 
 impl Place {

@@ -27,6 +27,7 @@ pub(crate) use host::HIDDEN;
 pub use overlay::OverlayError;
 
 use crate::profile::ImageSource;
+use kiln_keeper::guard::{Guard, off};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
@@ -128,12 +129,25 @@ impl Image {
                 root.path.join(place)
             };
             let layers: Vec<&Path> = layers.iter().map(PathBuf::as_path).collect();
-            overlay::mount(&layers, &at).map_err(ImageError::Overlay)?;
+            if off(Guard::Overlay) {
+                // The folder itself: its inodes are then shared by every sandbox.
+                let shown = if place.is_empty() {
+                    layers[0]
+                } else {
+                    layers[layers.len() - 1]
+                };
+                let folder = fs::File::open(shown).map_err(|e| ImageError::Write(at.clone(), e))?;
+                overlay::view(folder, &at).map_err(|e| ImageError::Write(at.clone(), e))?;
+            } else {
+                overlay::mount(&layers, &at).map_err(ImageError::Overlay)?;
+            }
             root.mounted = true;
             places.push(at);
         }
         let expected: Vec<&Path> = places.iter().map(PathBuf::as_path).collect();
-        overlay::prove(&root.path, &expected)?;
+        if !off(Guard::Overlay) {
+            overlay::prove(&root.path, &expected)?;
+        }
         for point in MOUNT_POINTS {
             let flags = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
             if !root.has(point, OFlags::DIRECTORY, flags)? {

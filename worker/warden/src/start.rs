@@ -270,6 +270,13 @@ impl Options {
                         .and_then(|text| text.parse().ok())
                         .ok_or(format!("`{name}` needs a number"))?;
                 }
+                #[cfg(feature = "unguarded")]
+                "--without" => {
+                    let word = value()?.to_string_lossy().into_owned();
+                    if !kiln_keeper::guard::take_off(&word) {
+                        return Err(format!("`{word}` is no guard"));
+                    }
+                }
                 _ => return Err(format!("`{name}` is not an option of kiln warden")),
             }
         }
@@ -290,6 +297,9 @@ mod tests {
         let options = parse(&["--runtime", "/r", "--uid-base", "4194304"]).expect("options");
         assert_eq!(options.runtime, PathBuf::from("/r"));
         assert_eq!(options.uid_base, 4_194_304);
+        // Only a program for tests knows of guards that can be taken off.
+        #[cfg(not(feature = "unguarded"))]
+        assert!(parse(&["--without", "job-filter"]).is_err());
         for wrong in [&["--image"][..], &["--runtime"], &["--uid-base", "x"]] {
             assert!(parse(wrong).is_err(), "{wrong:?}");
         }

@@ -29,6 +29,16 @@ pub(crate) fn open(path: &CStr, flags: libc::c_int) -> Result<OwnedFd, Errno> {
     descriptor(unsafe { libc::open(path.as_ptr(), flags | libc::O_CLOEXEC) })
 }
 
+/// Opens a folder and leaves it open, over an exec too.
+#[cfg(feature = "unguarded")]
+pub(crate) fn leave(path: &CStr) -> Result<(), Errno> {
+    // SAFETY: `path` is NUL-ended; nobody closes the descriptor, which is what is asked for.
+    super::check(libc::c_long::from(unsafe {
+        libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_DIRECTORY)
+    }))
+    .map(drop)
+}
+
 /// Opens beneath a directory and follows no link of any kind.
 pub(crate) fn open_beneath(
     directory: BorrowedFd<'_>,

@@ -4,6 +4,7 @@ use super::CgroupError;
 use super::knob::{self, Knob};
 use super::layout::{Controller, Tree};
 use crate::wire::{CellLimits, CgroupVersion};
+use kiln_keeper::guard::{Guard, off};
 use std::path::Path;
 
 /// Memory of a keeper's group, which also holds the cell's init and the collector.
@@ -128,9 +129,10 @@ fn prove_oom_killer(tree: &Tree, path: &Path) -> Result<(), CgroupError> {
 
 impl From<&CellLimits> for Limits {
     fn from(limits: &CellLimits) -> Self {
+        let more = |guard| if off(guard) { 4 } else { 1 };
         Self {
-            memory_bytes: limits.memory_bytes,
-            pids: limits.pids,
+            memory_bytes: limits.memory_bytes * more(Guard::MemoryLimit),
+            pids: limits.pids * more(Guard::PidsLimit),
             cpus_milli: Some(limits.cpus_milli),
         }
     }

@@ -8,6 +8,7 @@ use super::process::{LookError, Process};
 use crate::cgroup::{CgroupError, Leaf, SandboxGroup};
 use crate::kernel;
 use crate::wire::{Residue, ResidueKind};
+use kiln_keeper::guard::{Guard, off};
 use std::error::Error;
 use std::fs::File;
 use std::io;
@@ -28,7 +29,11 @@ pub(crate) struct Spent<'a> {
 ///
 /// Children of the keeper are members of its control groups or of the leaf, and seen there.
 pub(crate) fn residue(spent: &Spent<'_>) -> Vec<Residue> {
-    let mut residue = kept(spent);
+    let mut residue = if off(Guard::CleanProof) {
+        Vec::new()
+    } else {
+        kept(spent)
+    };
     if residue.is_empty() {
         residue.extend(remove(spent.leaf));
         return residue;

@@ -5,6 +5,7 @@
 //! has no socket and no label of a flow, has nothing of a job in it. Doubt means a new one.
 
 use super::{Differs, same};
+use kiln_keeper::guard::{Guard, off};
 use rustix::fs::{Mode, OFlags};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs;
@@ -90,8 +91,11 @@ impl Looker {
         enter(&network.0).map_err(NetworkError::Enter)?;
         let looks = looks();
         self.back();
-        same("network of the cell", &self.fresh, &looks?)?;
-        Ok(())
+        let looks = looks?;
+        if self.fresh == looks || off(Guard::NetworkProof) {
+            return Ok(());
+        }
+        Err(Differs::new("network of the cell", &self.fresh, looks).into())
     }
 
     fn back(&self) {

@@ -9,6 +9,7 @@ use super::{Differs, same};
 use crate::cgroup::{CgroupError, Leaf};
 use crate::sys::Resource;
 use crate::wire::CellLimits;
+use kiln_keeper::guard::{Guard, off};
 use kiln_keeper::wire::SCRATCH_INODES;
 use rustix::fs::StatFs;
 use std::os::fd::BorrowedFd;
@@ -158,7 +159,7 @@ fn prove_waiter(wanted: &Wanted<'_>, waiter: &Process, status: &Status) -> Resul
         }
         _ => false,
     };
-    if !right {
+    if !right && !off(Guard::Proof) {
         let wanted = "a socket, /dev/null, /dev/null";
         return Err(Differs::new("descriptors", wanted, format!("{descriptors:?}")).into());
     }

@@ -25,6 +25,7 @@ mod policy;
 mod refused;
 mod scanner;
 
+use kiln_keeper::guard::{Guard, off};
 use kiln_keeper::spec::Filter;
 use machine::{Machine, X86_64};
 use policy::{Line, Rule, Verdict, refuse};
@@ -45,12 +46,18 @@ const JOB: [&[Line]; 8] = [
 /// The filter of a job.
 #[must_use]
 pub fn job_filter() -> Filter {
+    if off(Guard::JobFilter) {
+        return everything();
+    }
     filter(&X86_64, job_rule())
 }
 
 /// The filter of a keeper and of all that it makes; it allows whatever the job's filter allows.
 #[must_use]
 pub fn keeper_filter() -> Filter {
+    if off(Guard::KeeperFilter) {
+        return everything();
+    }
     filter(&X86_64, keeper_rule())
 }
 
@@ -62,6 +69,14 @@ pub fn scanner_filter() -> Filter {
     filter(&X86_64, move |nr| {
         rule(nr).unwrap_or(Rule::always(Verdict::Kill))
     })
+}
+
+/// A filter that allows every call: what is left where a test takes one off.
+fn everything() -> Filter {
+    Filter {
+        instructions: vec![bpf::everything().to_bytes()],
+        fatal: Vec::new(),
+    }
 }
 
 /// The name of a system call of this machine.
