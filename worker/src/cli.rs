@@ -58,7 +58,6 @@ use clap::{Parser, Subcommand};
 use exit::Exit;
 use rustix::process::{Resource, Rlimit};
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use stop::Stop;
 
@@ -74,7 +73,7 @@ struct Cli {
 enum Command {
     Run(Box<run::RunArgs>),
     Batch(batch::BatchArgs),
-    Doctor(DoctorArgs),
+    Doctor(doctor::DoctorArgs),
     Config(config::ConfigArgs),
     Topology(topology::TopologyArgs),
     Dlq(dlq::DlqArgs),
@@ -87,17 +86,6 @@ enum Command {
     Top(top::TopArgs),
     Bench(bench::BenchArgs),
     Scan(scan::ScanArgs),
-}
-
-/// Say what this machine offers, what is missing, and how it is mended.
-#[derive(Debug, clap::Args)]
-struct DoctorArgs {
-    /// Print JSON instead of a table
-    #[arg(long)]
-    json: bool,
-    /// The configuration
-    #[arg(long, value_name = "KILN.TOML")]
-    config: Option<PathBuf>,
 }
 
 /// The word after `kiln` that makes it the warden; not for people.
@@ -141,7 +129,7 @@ fn answer(command: Command) -> Result<Exit, Stop> {
         Command::Batch(args) => batch::run(args),
         Command::Topology(args) => topology::run(&args),
         Command::Dlq(args) => dlq::run(&args),
-        Command::Doctor(args) => doctor::run(args.json, &config::load(args.config.as_deref())?),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Config(args) => config::run(args),
         Command::Pool(args) => pool::run(args),
         Command::Top(args) => top::run(&args),

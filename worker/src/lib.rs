@@ -12,6 +12,7 @@
 //! - [`store`]: where outcomes, logs and artifacts are kept
 //! - [`intake`]: messages of the broker, each with the duty to answer it once; whose turn it is
 //! - [`service`]: the queue worker: what a message means, and how it is answered
+//! - [`isolation`]: whether the posture holds here, as tried by real jobs
 //! - [`journal`]: which jobs run here, for whoever comes after a crash
 //! - [`registry`]: the record of all sandboxes and workers in Redis
 //! - [`telemetry`]: metrics, and whether the worker is alive and ready
@@ -27,6 +28,7 @@ pub mod engine;
 pub mod execute;
 pub mod fault;
 pub mod intake;
+pub mod isolation;
 pub mod journal;
 pub mod pipeline;
 mod plain;

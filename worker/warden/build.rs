@@ -1,4 +1,5 @@
-//! Builds the keeper as a static program, so that the warden carries it in its own binary.
+//! Builds the keeper, and what a doctor runs in its sandboxes, as static programs, so that the
+//! warden carries them in its own binary.
 //!
 //! The keeper starts by `execveat` inside a sandbox whose file system it must not depend on: no
 //! loader, no shared library, no relocation. Its cargo has a target folder of its own (two
@@ -42,7 +43,7 @@ fn build() -> Result<(), String> {
     let mut cargo = Command::new(variable("CARGO")?);
     cargo
         .current_dir(&keeper)
-        .args(["build", "--release", "--locked", "--bin", "kiln-keeper"])
+        .args(["build", "--release", "--locked", "--bins"])
         .arg("--target")
         .arg(&target)
         .arg("--target-dir")
@@ -78,8 +79,14 @@ fn build() -> Result<(), String> {
              runtime, on Debian libc6-dev): {text}"
         ));
     }
-    let program = folder.join(target).join("release/kiln-keeper");
-    println!("cargo::rustc-env=KILN_KEEPER={}", program.display());
+    let programs = folder.join(target).join("release");
+    for (variable, name) in [
+        ("KILN_KEEPER", "kiln-keeper"),
+        ("KILN_PROBER", "kiln-prober"),
+    ] {
+        let program = programs.join(name);
+        println!("cargo::rustc-env={variable}={}", program.display());
+    }
     Ok(())
 }
 

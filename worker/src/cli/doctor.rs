@@ -6,6 +6,7 @@
 
 mod cgroup;
 mod host;
+mod isolation;
 mod kernel;
 mod machine;
 mod services;
@@ -17,7 +18,7 @@ use crate::cli::stop::Stop;
 use crate::config::Config;
 use serde::Serialize;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What a check says about `kiln run`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -93,8 +94,38 @@ struct Report<'a> {
     checks: &'a [Finding],
 }
 
-/// Looks at everything and prints it.
-pub(crate) fn run(json: bool, config: &Config) -> Result<Exit, Stop> {
+/// Say what this machine offers, what is missing, and how it is mended.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DoctorArgs {
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+    /// Try the walls of the sandbox from inside, with real jobs; exit 1 where one does not hold
+    #[arg(long)]
+    isolation: bool,
+    /// Whose sandboxes are tried
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "command",
+        requires = "isolation"
+    )]
+    profile: String,
+    /// The configuration
+    #[arg(long, value_name = "KILN.TOML")]
+    config: Option<PathBuf>,
+}
+
+/// Looks at what was asked for and prints it.
+pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Stop> {
+    let config = super::config::load(args.config.as_deref())?;
+    if args.isolation {
+        return isolation::run(args.json, &args.profile, &config);
+    }
+    machine_report(args.json, &config)
+}
+
+fn machine_report(json: bool, config: &Config) -> Result<Exit, Stop> {
     let mut findings = all(config.worker.runtime.as_deref());
     findings.extend(services::all(&Services::of(config))?);
     let ready = findings.iter().all(|f| f.state != State::Missing);

@@ -36,6 +36,7 @@
 pub mod cell;
 pub mod channel;
 pub mod host;
+pub mod posture;
 
 use crate::pool::phase::Phase;
 use crate::pool::watch::{Moved, Watchers};

@@ -54,6 +54,10 @@ pub use uids::{BASE as UID_BASE, BLOCK as UID_BLOCK};
 use std::error::Error;
 use std::fmt::Write;
 
+/// A static program that tries, inside a sandbox, what a job must not be able to do; its words are
+/// told by its own first lines (`worker/keeper/prober`).
+pub const PROBER: &[u8] = include_bytes!(env!("KILN_PROBER"));
+
 /// An error with everything that led to it, in one line.
 ///
 /// # Panics
