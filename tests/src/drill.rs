@@ -28,6 +28,10 @@ pub struct Drill {
 
 impl Drill {
     /// Watches all workers of a world, and waits until nothing wakes anybody.
+    ///
+    /// # Panics
+    ///
+    /// Where no worker is seen.
     pub fn begin(world: World) -> Self {
         let workers = world.workers.iter();
         let workers: Vec<_> = workers

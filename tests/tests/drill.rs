@@ -65,7 +65,7 @@ fn drill_of_the_broker_and_redis() {
     };
     drill.world.client.send(&[strange]);
     drill.expect("messages that are no jobs", "KilnDeadLetters", &mut || {
-        drill.load()
+        drill.load();
     });
 }
 

@@ -47,6 +47,7 @@ impl Fault {
             Self::Start(_) => Step::Start,
             Self::Wait(_) => Step::Wait,
             Self::Collect(_) => Step::Collect,
+            Self::Screen(_) => Step::Screen,
             Self::Keep(_) => Step::Keep,
             Self::Commit(_) => Step::Commit,
         }

@@ -124,7 +124,8 @@ impl Service {
         ticket: Ticket,
     ) -> Option<u64> {
         let id = request.job.id.clone();
-        let served = AssertUnwindSafe(self.job(request, context, source, ticket));
+        // Boxed: a delivery that is refused needs none of it.
+        let served = AssertUnwindSafe(Box::pin(self.job(request, context, source, ticket)));
         match served.catch_unwind().await {
             Ok(Ok(cpu_us)) => cpu_us,
             Ok(Err(Lost)) => {

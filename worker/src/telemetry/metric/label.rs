@@ -60,6 +60,7 @@ words! {
         Start = "start",
         Wait = "wait",
         Collect = "collect",
+        Screen = "screen",
         Keep = "keep",
         Commit = "commit",
         Crash = "crash",

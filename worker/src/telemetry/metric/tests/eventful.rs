@@ -21,7 +21,7 @@ pub(super) fn eventful() -> Arc<Metrics> {
     metrics.delivery(true);
     metrics.ack(AckResult::Stale);
     metrics.publish_confirm(moment);
-    metrics.scanned(artifact_scanner::Verdict::Clean);
+    metrics.scanned(kiln_protocol::Verdict::Clean);
     metrics.duplicate();
     metrics.redis_up(true);
     metrics.redis_behind(moment, 2);
