@@ -1,5 +1,7 @@
 //! The labelled samples of this repository, and variants of them that are made here.
 
+#[path = "corpus/mutate.rs"]
+mod mutate;
 #[path = "../corpus/table.rs"]
 mod table;
 #[path = "../corpus/variants.rs"]

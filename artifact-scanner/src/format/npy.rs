@@ -55,7 +55,7 @@ fn value<'a>(header: &'a str, key: &str) -> Option<&'a str> {
     let end = match rest.chars().next()? {
         '(' => rest.find(')')?,
         '[' => rest.rfind(']')?,
-        quote => rest[1..].find(quote)? + 1,
+        quote => rest[quote.len_utf8()..].find(quote)? + quote.len_utf8(),
     };
     rest.get(..=end)
 }

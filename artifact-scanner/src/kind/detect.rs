@@ -353,7 +353,10 @@ fn json(text: &str, ending: &str) -> Option<Kind> {
     let claimed = matches!(ending, "json" | "geojson" | "topojson");
     let shaped = (trimmed.starts_with('{') && trimmed.ends_with('}'))
         || (trimmed.starts_with('[') && trimmed.ends_with(']'));
-    let quoted = trimmed[1.min(trimmed.len())..]
+    let mut behind_first = trimmed.chars();
+    behind_first.next();
+    let quoted = behind_first
+        .as_str()
         .trim_start()
         .starts_with(['"', '{', '[', '}', ']', '-', '0', '1']);
     (claimed || (ending.is_empty() && shaped && quoted)).then_some(Kind::Json)
