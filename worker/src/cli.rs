@@ -5,7 +5,7 @@
 //! - [`run`]: one job, from a file or a command
 //! - [`batch`]: many jobs, one JSON a line
 //! - [`result`]: what became of a job, from the store
-//! - [`scan`]: what is said of files, without a job
+//! - [`scan`]: what is said of files, without a job; [`rescan`]: of those that were released
 //! - [`doctor`]: what this machine offers
 //! - [`config`]: what the configuration says
 //! - [`topology`], [`dlq`]: what the broker holds, by [`link`]
@@ -38,6 +38,7 @@ mod pool;
 pub(crate) mod profiles_for_tests;
 mod replay;
 mod request;
+mod rescan;
 mod result;
 mod run;
 mod scan;
@@ -86,6 +87,7 @@ enum Command {
     Top(top::TopArgs),
     Bench(bench::BenchArgs),
     Scan(scan::ScanArgs),
+    Rescan(rescan::RescanArgs),
 }
 
 /// The word after `kiln` that makes it the warden; not for people.
@@ -126,6 +128,7 @@ fn answer(command: Command) -> Result<Exit, Stop> {
         Command::Cancel(args) => cancelling::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Scan(args) => scan::run(&args),
+        Command::Rescan(args) => rescan::run(&args),
         Command::Batch(args) => batch::run(args),
         Command::Topology(args) => topology::run(&args),
         Command::Dlq(args) => dlq::run(&args),

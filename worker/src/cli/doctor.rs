@@ -9,6 +9,7 @@ mod host;
 mod isolation;
 mod kernel;
 mod machine;
+mod scanner;
 mod services;
 mod table;
 
@@ -127,6 +128,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Stop> {
 
 fn machine_report(json: bool, config: &Config) -> Result<Exit, Stop> {
     let mut findings = all(config.worker.runtime.as_deref());
+    findings.extend(scanner::all(config)?);
     findings.extend(services::all(&Services::of(config))?);
     let ready = findings.iter().all(|f| f.state != State::Missing);
     let text = if json {

@@ -11,7 +11,7 @@ use crate::screen::table::Fate;
 use crate::screen::{Gate, Kind};
 use artifact_scanner::{Limits, Serve, Verdict};
 use kiln_protocol::digest::hex;
-use kiln_protocol::outcome::Finding;
+use kiln_protocol::outcome::{Finding, Verdict as Told};
 use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -52,7 +52,7 @@ enum ScanError {
 #[derive(Serialize)]
 struct Line<'a> {
     path: &'a str,
-    verdict: Verdict,
+    verdict: Told,
     unscannable_reason: Option<&'a str>,
     media_type: &'a str,
     serve: Option<Serve>,
@@ -108,7 +108,7 @@ async fn one(gate: &Gate, path: &Path, file: File, json: bool) -> Result<Exit, S
         .map_err(|error| Stop::unavailable(&error))?;
     let line = Line {
         path: &path,
-        verdict: word.verdict(),
+        verdict: word.told(),
         unscannable_reason: word.reason(),
         media_type: word.media_type(),
         serve: word.serve(),
@@ -174,7 +174,7 @@ fn table(line: &Line<'_>) -> String {
         .map_or(String::new(), |reason| format!(" ({reason})"));
     let mut text = format!(
         "{:<11} {:<8} {}{reason}\n",
-        word(line.verdict),
+        line.verdict.as_str(),
         line.fate.as_str(),
         escape::name(line.path)
     );
@@ -195,17 +195,6 @@ fn table(line: &Line<'_>) -> String {
     text
 }
 
-fn word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Clean => "clean",
-        Verdict::Active => "active",
-        Verdict::Suspicious => "suspicious",
-        Verdict::Malicious => "malicious",
-        Verdict::Unscannable => "unscannable",
-        Verdict::Unscanned => "unscanned",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,7 +206,7 @@ mod tests {
         let word = Word::for_test(Verdict::Clean);
         let line = Line {
             path: "a.csv",
-            verdict: word.verdict(),
+            verdict: word.told(),
             unscannable_reason: word.reason(),
             media_type: word.media_type(),
             serve: Some(Serve::Attachment),

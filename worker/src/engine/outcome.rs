@@ -7,12 +7,12 @@ use crate::report::{self, Ending, Evidence};
 use crate::screen::table::Fate;
 use crate::screen::word::Word;
 use crate::store::folder::{Kept, KeptFile, KeptStream};
-use artifact_scanner::{Serve as Served, Verdict as Scanned};
+use artifact_scanner::Serve as Served;
 use kiln_protocol::job::Job;
 use kiln_protocol::limits::Limits;
 use kiln_protocol::outcome::{
     ArtifactReport, ArtifactState, OUTCOME_SCHEMA, Outcome, Reason, SandboxReport, Serve, Status,
-    StreamReport, TimingUs, Usage, Verdict, Warning,
+    StreamReport, TimingUs, Usage, Warning,
 };
 use kiln_warden::profile::Profile;
 
@@ -202,8 +202,7 @@ fn withheld(kept: &Kept) -> Vec<Warning> {
 }
 
 fn because(word: &Word) -> String {
-    let verdict = verdict(word.verdict());
-    let said = verdict.as_str();
+    let said = word.told().as_str();
     match word.why() {
         why if why.is_empty() => format!("{said}, by policy"),
         why => format!("{said}, {why}"),
@@ -242,20 +241,9 @@ fn artifact(kept: KeptFile, findings_max: usize) -> ArtifactReport {
         sha256,
         media_type: Some(word.media_type().to_owned()),
         state,
-        verdict: verdict(word.verdict()),
+        verdict: word.told(),
         findings: word.findings().iter().take(findings_max).cloned().collect(),
         serve,
         object,
-    }
-}
-
-fn verdict(said: Scanned) -> Verdict {
-    match said {
-        Scanned::Clean => Verdict::Clean,
-        Scanned::Active => Verdict::Active,
-        Scanned::Suspicious => Verdict::Suspicious,
-        Scanned::Malicious => Verdict::Malicious,
-        Scanned::Unscannable => Verdict::Unscannable,
-        Scanned::Unscanned => Verdict::Unscanned,
     }
 }

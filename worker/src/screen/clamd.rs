@@ -5,6 +5,7 @@
 
 use super::word::Word;
 use crate::config::ClamdAddress;
+use crate::execute::memfd;
 use artifact_scanner::Unscannable;
 use kiln_protocol::outcome::Finding;
 use rustix::io::Errno;
@@ -93,6 +94,12 @@ impl Clamd {
         understood(&answer)
     }
 
+    /// Asks about bytes.
+    pub async fn says(&self, bytes: &[u8]) -> Result<Answer, ClamdError> {
+        let file = memfd::sealed("clamd", bytes).map_err(ClamdError::Read)?;
+        self.scan(&File::from(file), bytes.len() as u64).await
+    }
+
     /// What it says of itself: its version, and that and the date of its database.
     pub async fn version(&self) -> Result<String, ClamdError> {
         let answer = self.ask(Question::Version).await?;
@@ -140,18 +147,20 @@ impl Question<'_> {
                 .map_err(ClamdError::Speak),
             Self::Scan(file, bytes) => stream(&mut socket, file, *bytes).await,
         };
-        match sent {
-            // One that has heard enough says why, and closes.
-            Ok(()) | Err(ClamdError::Speak(_)) => {}
-            Err(error) => return Err(error),
-        }
         let mut answer = Vec::new();
-        let read = (&mut socket).take(ANSWER_BYTES_MAX);
-        let heard = { read }.read_to_end(&mut answer).await;
-        match (sent, heard) {
-            (Err(error), _) if answer.is_empty() => return Err(error),
-            (_, Err(error)) => return Err(ClamdError::Speak(error)),
-            _ => {}
+        let heard = socket
+            .take(ANSWER_BYTES_MAX)
+            .read_to_end(&mut answer)
+            .await
+            .map_err(ClamdError::Speak);
+        // One that has heard enough says why, and closes: of a file that it has not seen whole no
+        // answer counts, but the reason is worth telling.
+        if let Err(error) = sent.and(heard.map(drop)) {
+            if matches!(error, ClamdError::Speak(_)) && !answer.is_empty() {
+                let said = printable(&String::from_utf8_lossy(&answer));
+                return Err(ClamdError::Nonsense(said));
+            }
+            return Err(error);
         }
         String::from_utf8(answer).map_err(|error| {
             ClamdError::Nonsense(printable(&String::from_utf8_lossy(error.as_bytes())))

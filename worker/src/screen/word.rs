@@ -6,7 +6,7 @@
 
 use super::wire::{Heard, HeardReport, Kind, LINES_MAX};
 use artifact_scanner::{Serve, Unscannable, Verdict};
-use kiln_protocol::outcome::Finding;
+use kiln_protocol::outcome::{Finding, Verdict as Told};
 use std::ops::Range;
 
 /// The word on one file or stream, with its reasons.
@@ -101,6 +101,18 @@ impl Word {
         self.verdict
     }
 
+    /// The verdict as the contract says it.
+    pub fn told(&self) -> Told {
+        match self.verdict {
+            Verdict::Clean => Told::Clean,
+            Verdict::Active => Told::Active,
+            Verdict::Suspicious => Told::Suspicious,
+            Verdict::Malicious => Told::Malicious,
+            Verdict::Unscannable => Told::Unscannable,
+            Verdict::Unscanned => Told::Unscanned,
+        }
+    }
+
     /// Why, where the verdict is `unscannable`.
     pub fn reason(&self) -> Option<&str> {
         self.reason.as_deref()
@@ -124,7 +136,8 @@ impl Word {
     }
 
     /// Whether it holds for these bytes whenever they are looked at again.
-    pub(crate) fn is_final(&self) -> bool {
+    #[must_use]
+    pub fn is_final(&self) -> bool {
         let passing = [Unscannable::Timeout, Unscannable::EngineError];
         let reason = self.reason.as_deref();
         !passing.iter().any(|passing| reason == Some(passing.word()))

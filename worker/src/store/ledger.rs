@@ -6,6 +6,7 @@
 mod input;
 mod keep;
 mod patience;
+mod released;
 mod sweep;
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::cli::scratch::Folder;
-use crate::execute::memfd;
 use artifact_scanner::Verdict;
 use tokio::net::UnixListener;
 
@@ -21,7 +20,7 @@ enum Play {
 async fn asked(play: Play) -> Option<Word> {
     let dir = Folder::new();
     let path = dir.path().join("clamd.ctl");
-    let content = b"1,2\n".repeat(40_000);
+    let content = b"1,2\n".repeat(400_000);
     let file = File::from(memfd::sealed("file", &content).expect("memfd"));
     let mut clamd = Clamd::new(ClamdAddress::Unix(path.clone()));
     clamd.wait = Duration::from_millis(300);
@@ -74,6 +73,9 @@ async fn only_the_exact_answer_has_nothing_against_it() {
     let found = found.expect("it says something");
     assert_eq!(found.verdict(), Verdict::Malicious);
     assert_eq!(found.why(), "clamd knows it as `Eicar-Test`");
+    // It cannot have seen what it had not read.
+    let hasty = asked(Play::Breaks(b"stream: OK\0")).await;
+    assert_eq!(hasty.map(|word| word.verdict()), Some(Verdict::Unscannable));
     let odd: [&[u8]; 12] = [
         b"",
         b"\0",

@@ -30,6 +30,20 @@ impl Ledger {
         if !key::is_input(tenant, key) {
             return Err(problem(InputProblem::Elsewhere(tenant.to_string())));
         }
+        self.fetch(key, sha256, max_bytes).await
+    }
+
+    /// An object of the store, whose sha256 is known.
+    pub(super) async fn fetch(
+        &self,
+        key: &str,
+        sha256: &str,
+        max_bytes: u64,
+    ) -> Result<File, StoreError> {
+        let problem = |problem| StoreError::Input {
+            key: key.to_owned(),
+            problem,
+        };
         let local = |source| StoreError::Local {
             key: key.to_owned(),
             source,

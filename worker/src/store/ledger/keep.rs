@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Files that are on their way at once.
 const AT_ONCE: usize = 4;
 /// What nobody is to show, and what a program printed.
-const ANY: &str = "application/octet-stream";
+pub(super) const ANY: &str = "application/octet-stream";
 const TEXT: &str = "text/plain";
 
 /// One run of one job: what it keeps never meets what another keeps.
@@ -159,7 +159,7 @@ impl Ledger {
         })
     }
 
-    async fn upload(
+    pub(super) async fn upload(
         &self,
         key: &str,
         file: &Arc<File>,
