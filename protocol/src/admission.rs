@@ -13,6 +13,8 @@ pub struct ProfileView<'a> {
     pub main: Option<&'a str>,
     /// What its limits may be.
     pub limits: &'a LimitTable,
+    /// What its jobs may ask to reach, as `host:port` or `*.host:port`.
+    pub network: &'a [String],
 }
 
 /// The profiles there are.

@@ -4,6 +4,7 @@
 //! - [`kiln`]: one program through `kiln run`, and what came of it
 //! - [`batch`]: many jobs through one `kiln batch`, sent and awaited one by one
 //! - [`check`]: `check(program, limits, expect)`, one call a test
+//! - [`outside`]: what jobs may reach or not: a name server and sites of our own
 //! - [`leftovers`]: what of Kiln is on this machine now, and whether two looks agree
 //! - [`hostile`]: the hostile probes, by the index, with their verdicts
 //! - [`programs`]: 164 small programs with their own assertions
@@ -22,6 +23,7 @@ pub mod history;
 pub mod hostile;
 pub mod kiln;
 pub mod leftovers;
+pub mod outside;
 pub mod places;
 pub mod programs;
 pub mod seed;

@@ -92,6 +92,8 @@ enum Command {
 
 /// The word after `kiln` that makes it the warden; not for people.
 const WARDEN: &str = "warden";
+/// The word that makes it the egress proxy; not for people either.
+pub(crate) const PROXY: &str = "proxy";
 
 /// Does what the arguments ask for.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
@@ -106,6 +108,10 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         .is_some_and(|word| word == crate::screen::process::WORD)
     {
         return crate::screen::process::main();
+    }
+    // The proxy confines its one thread.
+    if args.get(1).is_some_and(|word| word == PROXY) {
+        return crate::egress::proxy::main();
     }
     let command = match Cli::try_parse_from(&args) {
         Ok(cli) => cli.command,

@@ -6,15 +6,18 @@
 //! # Layout
 //!
 //! - `section`: which sections and keys there are; `sources`: who says each of them
-//! - `worker`, `broker`, `store`, `scanner`, `tenants`: what each section means
+//! - `worker`, `broker`, `store`, `scanner`, `egress`, `tenants`: what each section means
+//! - `secrets`: what jobs may refer to, and what the proxy attaches for them
 //! - `secret`, `url`: what must not be shown
 //! - `print`, `schema`: the configuration in force, and what may stand in one
 
 mod broker;
+mod egress;
 mod print;
 mod scanner;
 mod schema;
 mod secret;
+mod secrets;
 mod section;
 mod sources;
 mod store;
@@ -27,11 +30,15 @@ mod worker;
 pub use kiln_warden::profile::{ProfileError as ConfigError, ProfileErrors as ConfigErrors};
 pub use schema::schema;
 pub use secret::Secret;
+pub(crate) use secret::read as read_secret;
 pub(crate) use worker::worker_name;
 
+use crate::egress::client::Options;
+use crate::egress::credential::Rule as Credential;
 use crate::engine::EngineOptions;
 use crate::screen::GateOptions;
 use crate::screen::table::Row;
+use crate::secrets::Secrets;
 use artifact_scanner::Preset;
 use kiln_protocol::id::Tenant;
 use kiln_protocol::job::Class;
@@ -41,8 +48,8 @@ use sources::Sources;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a job needs beyond its wall time and the grace before its delivery is answered.
@@ -63,6 +70,12 @@ pub struct Config {
     pub store: Store,
     pub telemetry: Telemetry,
     pub scanner: Scanner,
+    /// The network of jobs that are granted one.
+    pub egress: Options,
+    /// What jobs may refer to.
+    pub secrets: Secrets,
+    /// What the proxy attaches to their requests.
+    pub credentials: Vec<Credential>,
     /// Those with queues of their own.
     pub tenants: BTreeMap<Tenant, TenantSection>,
     /// What is right and perhaps not meant.
@@ -217,11 +230,19 @@ impl Config {
         let store = store::store(&sources, &mut warnings);
         let telemetry = store::telemetry(&sources, &mut warnings);
         let scanner = scanner::scanner(&sources);
+        let egress = egress::settle(&sources, worker.uid_base);
+        if let Ok(profiles) = &profiles {
+            egress::ceilings(&sources, profiles);
+        }
         let tenants = tenants::settle(&sources);
-        tenants::unserved(&sources, &mut warnings);
-        warnings.extend(path.as_deref().and_then(|path| readable(path, &sources)));
-        let origins = origins(&sources);
-        let secret_files = secret_files(&sources);
+        let secrets = secrets::secrets(&sources);
+        let credentials = secrets::credentials(&sources, &secrets);
+        warnings.extend(
+            path.as_deref()
+                .and_then(|path| sources::readable(path, &sources)),
+        );
+        let origins = sources::origins(&sources);
+        let secret_files = sources::secret_files(&sources);
         errors.extend(sources.errors.into_inner());
         match profiles {
             Ok(profiles) if errors.is_empty() => Ok(Self {
@@ -233,6 +254,9 @@ impl Config {
                 store,
                 telemetry,
                 scanner,
+                egress,
+                secrets,
+                credentials,
                 tenants,
                 warnings,
                 consumer_timeout,
@@ -293,6 +317,9 @@ impl Config {
             cgroup_parent: self.worker.cgroup_parent.clone(),
             uid_base: self.worker.uid_base,
             scanner: self.gate(),
+            egress: self.egress.clone(),
+            secrets: Arc::new(self.secrets.clone()),
+            credentials: self.credentials.as_slice().into(),
             ..EngineOptions::default()
         }
     }
@@ -347,48 +374,4 @@ fn absolute(path: &Path) -> Result<PathBuf, ConfigErrors> {
         let problem = format!("find `{}`: {error}", path.display());
         vec![ConfigError::Key { key, problem }].into()
     })
-}
-
-fn origins(sources: &Sources) -> BTreeMap<String, Origin> {
-    let all = section::PLAIN.into_iter().flat_map(|section| {
-        let keys = section.keys.iter().map(|key| key.name);
-        keys.map(|key| (section.name, key))
-    });
-    let told = all.filter_map(|(section, key)| {
-        let origin = sources.origin(section, key);
-        (origin != Origin::Default).then(|| (format!("{section}.{key}"), origin))
-    });
-    told.collect()
-}
-
-/// The files of secrets. Their names are no secrets.
-fn secret_files(sources: &Sources) -> BTreeMap<String, String> {
-    let all = section::PLAIN.into_iter().flat_map(|section| {
-        let keys = section.keys.iter().map(|key| key.name);
-        keys.map(|key| (section.name, key))
-    });
-    let named = all.filter(|(_, key)| key.ends_with("_file"));
-    let told = named.filter_map(|(section, key)| {
-        let path = sources.text(section, key)?;
-        Some((format!("{section}.{key}"), path))
-    });
-    told.collect()
-}
-
-/// Warns of passwords in a file that others can read.
-fn readable(path: &Path, sources: &Sources) -> Option<String> {
-    let mode = path.metadata().ok()?.mode();
-    let holds = |section: &&section::Section| {
-        let text = sources.table(section.name)?.get("url")?.as_str()?;
-        text.contains('@').then_some(section.name)
-    };
-    let section = [&section::AMQP, &section::REDIS]
-        .iter()
-        .find_map(holds)
-        .filter(|_| mode & 0o004 != 0)?;
-    Some(format!(
-        "`{section}.url` holds a password, and everybody can read `{}`: `chmod o-r`, or \
-         `{section}.url_file`",
-        path.display()
-    ))
 }

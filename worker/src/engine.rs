@@ -8,12 +8,16 @@ mod serving;
 mod stdin;
 pub mod types;
 
+use crate::egress;
+use crate::egress::client::Egress;
+use crate::egress::credential::Rule as Credential;
 use crate::execute::Cancel;
 use crate::fault::Fault;
 use crate::pipeline::{self, Steps as _};
 use crate::pool::Pool;
 use crate::sandbox::host::{Greeting, Host, HostError};
 use crate::screen::Gate;
+use crate::secrets::Secrets;
 use cpus::Cpus;
 use kiln_warden::client::{self, Spawned};
 use kiln_warden::profile::Profiles;
@@ -41,6 +45,11 @@ pub struct Engine {
     worker: Arc<str>,
     single: bool,
     cpus: Arc<Cpus>,
+    egress: Arc<Egress>,
+    secrets: Arc<Secrets>,
+    credentials: Arc<[Credential]>,
+    /// Whether jobs are the operator's own.
+    own: bool,
 }
 
 impl Engine {
@@ -71,9 +80,18 @@ impl Engine {
         let worker = options.worker.into();
         let single = options.single;
         let cpus = Cpus::of_this_process().map_err(EngineError::Cpus)?;
+        let egress = egress::client::Options {
+            tls: !options.credentials.is_empty(),
+            ..options.egress
+        };
+        let egress = Egress::new(egress, options.listeners);
         Ok(Self {
             single,
             cpus,
+            egress,
+            secrets: options.secrets,
+            credentials: options.credentials,
+            own: options.own,
             host,
             pool,
             profiles,
@@ -86,6 +104,11 @@ impl Engine {
     /// The profiles that jobs may name.
     pub fn profiles(&self) -> &Arc<Profiles> {
         &self.profiles
+    }
+
+    /// What jobs may refer to.
+    pub fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     /// Runs one job to its committed outcome. `cancel` ends it when it resolves; `on_start` is
@@ -122,6 +145,7 @@ impl Engine {
     /// Ends every sandbox and the warden, and waits until nothing of them is left.
     pub async fn shut_down(mut self) -> Result<(), EngineError> {
         self.pool.close();
+        self.egress.shut_down().await;
         let asked = self.host.shut_down().await;
         let deadline = Instant::now() + SHUTDOWN_MAX;
         loop {

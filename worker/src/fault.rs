@@ -5,6 +5,7 @@ use crate::execute::ExecuteError;
 use crate::journal::JournalError;
 use crate::pool::LeaseError;
 use crate::screen::ScreenError;
+use crate::secrets::SecretError;
 use crate::store::StoreError;
 use crate::telemetry::metric::Step;
 
@@ -20,6 +21,8 @@ pub enum Fault {
     Journal(#[source] JournalError),
     #[error("fetch the job's inputs")]
     Fetch(#[source] StoreError),
+    #[error("read what the job refers to")]
+    Secrets(#[source] SecretError),
     #[error("lease a sandbox")]
     Lease(#[source] LeaseError),
     #[error("start the job")]
@@ -43,6 +46,7 @@ impl Fault {
             Self::Admit(_) => Step::Admit,
             Self::Journal(_) => Step::Journal,
             Self::Fetch(_) => Step::Fetch,
+            Self::Secrets(_) => Step::Secrets,
             Self::Lease(_) => Step::Lease,
             Self::Start(_) => Step::Start,
             Self::Wait(_) => Step::Wait,

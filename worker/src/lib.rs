@@ -7,10 +7,12 @@
 //! - [`pool`]: warm sandboxes per profile, and the pure rule of their phases
 //! - [`sandbox`]: what may be done to a sandbox, by the state it is in
 //! - [`execute`]: inputs in, the program started, its streams read, its end seen
+//! - [`egress`]: the way out of a job that may reach a host, and who guards it
 //! - [`collect`]: what the job made, taken out by descriptor and copied once
 //! - [`screen`]: the gate between the sandbox and the store
 //! - [`store`]: where outcomes, logs and artifacts are kept
 //! - [`intake`]: messages of the broker, each with the duty to answer it once; whose turn it is
+//! - [`secrets`]: what jobs may refer to, and what that stands for
 //! - [`service`]: the queue worker: what a message means, and how it is answered
 //! - [`isolation`]: whether the posture holds here, as tried by real jobs
 //! - [`journal`]: which jobs run here, for whoever comes after a crash
@@ -24,6 +26,7 @@ pub mod checkpoint;
 pub mod cli;
 pub mod collect;
 pub mod config;
+pub mod egress;
 pub mod engine;
 pub mod execute;
 pub mod fault;
@@ -37,6 +40,7 @@ pub mod registry;
 pub mod report;
 pub mod sandbox;
 pub mod screen;
+pub mod secrets;
 pub mod service;
 pub mod store;
 pub mod telemetry;

@@ -16,6 +16,7 @@ mod signal;
 pub(crate) mod whose;
 mod words;
 
+use crate::egress::tally::Tally;
 use kiln_keeper::wire::Cause;
 use kiln_protocol::limits::{LimitName, LimitTable, Limits};
 use kiln_protocol::outcome::{Reason, Status, Warning};
@@ -66,8 +67,8 @@ pub struct Evidence {
     pub noted_total: u64,
     /// The call that is never allowed, where one ended the job.
     pub fatal_call: Option<String>,
-    /// Attempts to reach a network that was not granted.
-    pub network_refused: u64,
+    /// What was seen of its network, where it had one.
+    pub network: Tally,
     /// The most that was seen in the writable places.
     pub disk_used_bytes: u64,
     /// Whether a sample, or the state at the end, had no byte left.

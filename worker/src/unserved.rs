@@ -2,35 +2,28 @@
 //!
 //! A job is never run with less than it asked for: what would be left out is a refusal.
 
+use crate::egress::allow::{Ceiling, Grant};
+use crate::report::answer::now_unix_ms;
+use crate::secrets::Secrets;
 use kiln_protocol::job::{Content, Job};
 use kiln_protocol::refusal::Refusal;
 
+/// What can be given here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Offer<'a> {
+    pub(crate) network: Ceiling<'a>,
+    pub(crate) secrets: &'a Secrets,
+    /// Whether a job is its tenant's, and not only says so.
+    pub(crate) proven: bool,
+    pub(crate) store: bool,
+}
+
 /// The first thing that the job asks for and cannot have.
-pub(crate) fn first(job: &Job, has_store: bool) -> Option<Refusal> {
-    network(job)
-        .or_else(|| secrets(job))
-        .or_else(|| if has_store { None } else { objects(job) })
-}
-
-fn network(job: &Job) -> Option<Refusal> {
-    let host = job.network.first()?;
-    Some(Refusal::bad(
-        "/network/allow",
-        format!("the host `{host}` cannot be reached: no network is offered here"),
-        format!("{} hosts", job.network.len()),
-        "no host; data comes by `files`",
-    ))
-}
-
-fn secrets(job: &Job) -> Option<Refusal> {
-    (!job.secrets.is_empty()).then(|| {
-        Refusal::bad(
-            "/secrets",
-            "no secrets are offered here",
-            format!("{} secrets", job.secrets.len()),
-            "none",
-        )
-    })
+pub(crate) fn first(job: &Job, offer: Offer<'_>) -> Option<Refusal> {
+    Grant::of(&job.network, offer.network)
+        .err()
+        .or_else(|| offer.secrets.refusal(job, offer.proven, now_unix_ms()))
+        .or_else(|| if offer.store { None } else { objects(job) })
 }
 
 fn objects(job: &Job) -> Option<Refusal> {
@@ -66,8 +59,15 @@ mod tests {
             tenant: TenantRule::Default(Tenant::default()),
             class: None,
         };
+        let secrets = Secrets::default();
+        let offer = Offer {
+            network: Ceiling::Profile(&[]),
+            secrets: &secrets,
+            proven: true,
+            store: false,
+        };
         let accepted = decode(message.as_bytes(), &admission).expect("a job");
-        first(&accepted.job, false).map(|refusal| refusal.pointer)
+        first(&accepted.job, offer).map(|refusal| refusal.pointer)
     }
 
     #[test]
@@ -82,9 +82,9 @@ mod tests {
             (r#","network":{"allow":[]}"#, None),
             (
                 r#","network":{"allow":["example.com:443"]}"#,
-                Some("/network/allow"),
+                Some("/network/allow/0"),
             ),
-            (r#","secrets":{"A":"acme/api"}"#, Some("/secrets")),
+            (r#","secrets":{"A":"acme/api"}"#, Some("/secrets/A")),
             (&object, Some("/files/1/object")),
         ] {
             assert_eq!(pointer(fields).as_deref(), wanted, "{fields}");

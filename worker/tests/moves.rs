@@ -101,6 +101,8 @@ impl Ground {
 
     async fn job(&self, leased: Sandbox<Leased>) -> Sandbox<Spent> {
         let task = Task {
+            network: None,
+            secrets: kiln::secrets::Values::default(),
             on_start: Box::new(|| ()),
             limits: self.limits,
             deadline: None,

@@ -38,6 +38,7 @@ impl ProfileSource for Profiles {
             } else {
                 &self.plain
             },
+            network: &[],
         })
     }
 

@@ -77,6 +77,8 @@ impl Bench {
             inputs: Vec::new(),
             stdin,
             live: None,
+            network: None,
+            secrets: kiln::secrets::Values::default(),
             on_start: Box::new(|| ()),
         })
     }

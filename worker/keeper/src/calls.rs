@@ -54,6 +54,7 @@ pub const UNLOCKED: &[c_long] = &[
 /// Calls made under the job's filter as well, by the waiter (the last is its `execve`) and the
 /// stager.
 pub const LOCKED: &[c_long] = &[
+    libc::SYS_bind,
     libc::SYS_brk,
     libc::SYS_close,
     libc::SYS_close_range,
@@ -64,6 +65,7 @@ pub const LOCKED: &[c_long] = &[
     libc::SYS_fchown,
     libc::SYS_fstat,
     libc::SYS_getrandom,
+    libc::SYS_listen,
     libc::SYS_mkdirat,
     libc::SYS_mmap,
     libc::SYS_mremap,
@@ -75,6 +77,7 @@ pub const LOCKED: &[c_long] = &[
     libc::SYS_recvmsg,
     libc::SYS_sched_setaffinity,
     libc::SYS_sendmsg,
+    libc::SYS_socket,
     libc::SYS_unlinkat,
     libc::SYS_write,
 ];

@@ -53,15 +53,12 @@ impl Placing {
     }
 }
 
-/// The four descriptors of a `Start`.
-pub(crate) type Streams = [OwnedFd; 4];
-
 /// How far the cell's life has gone.
 pub(crate) enum Life {
     Building,
     Waiting,
     Starting {
-        streams: Streams,
+        streams: Received,
         limits: Limits,
         since: u64,
     },
@@ -208,7 +205,7 @@ impl Cell {
     }
 
     /// Lets the job start, at once or when the stager has read what is queued for it.
-    pub(crate) fn start(&mut self, streams: Streams, limits: Limits) -> Result<(), Errno> {
+    pub(crate) fn start(&mut self, streams: Received, limits: Limits) -> Result<(), Errno> {
         if self.stager == Stager::Ended {
             return self.go(&streams, limits);
         }
@@ -225,17 +222,13 @@ impl Cell {
     }
 
     /// Hands the streams to the waiter. That it is dead already is told by its end.
-    fn go(&mut self, streams: &Streams, limits: Limits) -> Result<(), Errno> {
+    fn go(&mut self, streams: &Received, limits: Limits) -> Result<(), Errno> {
         let Some(go) = self.go.take() else {
             return Err(Errno(libc::EBADF));
         };
         let started = now();
-        match socket::send(
-            go.as_fd(),
-            &limits.affinity.to_le_bytes(),
-            &streams.each_ref().map(AsFd::as_fd),
-            libc::MSG_DONTWAIT,
-        ) {
+        let affinity = limits.affinity.to_le_bytes();
+        match streams.forward(go.as_fd(), &affinity, libc::MSG_DONTWAIT) {
             Ok(()) => {}
             Err(Errno(libc::EPIPE | libc::ECONNRESET)) => return Ok(()),
             Err(errno) => return Err(errno),

@@ -7,7 +7,7 @@
 //! A message that its phase does not allow, a malformed one, and the end of either socket end the
 //! keeper, and with it the kernel ends every process of the sandbox.
 
-use crate::cell::{Cell, Life, Spent, Streams};
+use crate::cell::{Cell, Life, Spent};
 use crate::clock::Limits;
 use crate::collector;
 use crate::filter::{Answer, Filter};
@@ -203,6 +203,7 @@ impl Keeper {
                     cpu_ns,
                     cpus_milli,
                     affinity,
+                    egress: _,
                 },
                 Phase::Cell(cell),
             ) if generation == current && matches!(cell.life, Life::Waiting) => {
@@ -212,8 +213,7 @@ impl Keeper {
                     cpus_milli,
                     affinity,
                 };
-                let streams: Streams = [with.take(0)?, with.take(1)?, with.take(2)?, with.take(3)?];
-                Ok(cell.start(streams, limits)?)
+                Ok(cell.start(with, limits)?)
             }
             (FromWorker::Kill { generation, cause }, Phase::Cell(cell))
                 if generation == current && !matches!(cell.life, Life::Building) =>

@@ -9,6 +9,7 @@
 //!   init        makes the cell's world, reaps, tells how the job ended (PID 1 of the cell)
 //!   mounts      the cell's tmpfs and proc;  masks  what lies over proc
 //!   waiter      waits, locked, and becomes the job                    (PID 2 of the cell)
+//!   egress      the listener by which a job reaches the proxy
 //!   stager      writes inputs before the job starts                   (PID 3 of the cell)
 //!   collector   lists and opens outputs after the job has ended       (a child of the keeper)
 //!   lock        what each of them gives up
@@ -38,6 +39,7 @@ mod clock;
 mod collector;
 #[cfg(feature = "unguarded")]
 mod disobey;
+mod egress;
 mod filter;
 mod init;
 mod keeper;

@@ -23,7 +23,9 @@ impl Program {
         if self.argv.is_empty() {
             return Err(Malformed);
         }
-        let mut bytes = Vec::new();
+        // In one piece: what is moved leaves a copy behind, and a variable may be a secret.
+        let strings = self.argv.iter().chain(&self.env);
+        let mut bytes = Vec::with_capacity(8 + strings.map(|s| s.len() + 1).sum::<usize>());
         bytes.extend(count(&self.argv)?.to_le_bytes());
         bytes.extend(count(&self.env)?.to_le_bytes());
         for string in self.argv.iter().chain(&self.env) {

@@ -1,5 +1,6 @@
 //! The process that waits in the cell and becomes the job.
 
+use crate::egress;
 use crate::init::Ends;
 use crate::lock;
 use crate::report::{At, Failure, Report, give_up};
@@ -83,7 +84,7 @@ fn lock_down(ends: &Ends<'_>) -> Result<(), Failure> {
 fn wait() -> i32 {
     let mut affinity = [0; 8];
     match socket::receive(GO, &mut affinity, 0) {
-        Ok(received) if received.bytes == affinity.len() && received.count == 4 => {
+        Ok(received) if received.bytes == affinity.len() && matches!(received.count, 4 | 5) => {
             become_job(received, u64::from_le_bytes(affinity))
         }
         _ => EXIT_NOT_RUN,
@@ -93,6 +94,9 @@ fn wait() -> i32 {
 fn become_job(mut received: Received, affinity: u64) -> i32 {
     let taken = (|| {
         let memfd = received.take(0)?;
+        if received.count == 5 {
+            egress::hand_out(&received.take(4)?)?;
+        }
         for number in 0..3 {
             let stream = received.take(1 + usize::try_from(number).unwrap_or(0))?;
             file::place(stream.as_fd(), number)?;

@@ -24,6 +24,8 @@ pub const WORDS: usize = 16;
 pub const BYTES: usize = WORDS * 8;
 /// System calls named in an [`Ended`]; more are only counted.
 pub const NOTED_MAX: usize = 8;
+/// The port on the cell's loopback where a job with a network finds its proxy.
+pub const EGRESS_PORT: u16 = 3128;
 /// The uid and gid of the job inside its cell.
 pub const JOB_ID: u32 = 1000;
 /// The uid and gid that own read-only inputs inside the cell.
@@ -135,6 +137,7 @@ mod tests {
                 cpu_ns: 3,
                 cpus_milli: 4,
                 affinity: 5,
+                egress: true,
             },
             FromWorker::Kill {
                 generation: 1,

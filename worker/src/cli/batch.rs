@@ -96,7 +96,8 @@ pub(super) fn run(args: BatchArgs) -> Result<Exit, Stop> {
         Box::new(config.profiles.clone()),
         known,
         config.worker.name.clone(),
-    );
+    )
+    .with_secrets(config.secrets.clone());
     super::runtime()?.block_on(async {
         let mut asked = Asked::listen().map_err(|error| Stop::unavailable(&error))?;
         let options = config.engine(slots, Vec::new());

@@ -25,6 +25,7 @@ impl ProfileSource for Known {
             has_interpreter: main.is_some(),
             main,
             limits: &self.0,
+            network: &[],
         })
     }
 

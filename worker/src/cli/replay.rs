@@ -5,10 +5,12 @@ use super::exit::Exit;
 use super::run::{engine_stop, shut_down};
 use super::stop::Stop;
 use super::unkept::store_stop_at;
+use crate::egress::allow::Ceiling;
 use crate::engine::{Delivered, Engine, EngineOptions, Place, Submission};
 use crate::report::faulted;
 use crate::store::ledger::Ledger;
 use crate::telemetry::metric::Metrics;
+use crate::unserved::{self, Offer};
 use kiln_protocol::admission::{Admission, IdRule, TenantRule};
 use kiln_protocol::decode::decode;
 use kiln_protocol::id::{JobId, Tenant};
@@ -89,6 +91,16 @@ pub(super) fn run(args: &ReplayArgs) -> Result<Exit, Stop> {
         )
     })?;
     let mut job = accepted.job;
+    let offer = Offer {
+        network: Ceiling::of(&config.profiles, &job),
+        secrets: &config.secrets,
+        proven: true,
+        store: true,
+    };
+    if let Some(why) = unserved::first(&job, offer) {
+        let line = format!("today it is refused: {why}");
+        return Err(Stop::new(Exit::Usage, vec![line]));
+    }
     // It was of use then; whether it is now is for whoever replays it.
     job.deadline_unix_ms = None;
     super::doctor::preflight()?;

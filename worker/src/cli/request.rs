@@ -7,8 +7,10 @@ use super::code::{self, CodeError};
 use super::inputs::{self, InputError};
 use super::limits::{self, LimitError};
 use super::run::RunArgs;
+use crate::egress::allow::Ceiling;
 use crate::engine::{Delivered, LocalInput, Place, Submission};
-use crate::unserved;
+use crate::secrets::Secrets;
+use crate::unserved::{self, Offer};
 use kiln_protocol::admission::{Admission, IdRule, ProfileSource, TenantRule};
 use kiln_protocol::decode::{Accepted, Rejection, decode};
 use kiln_protocol::id::{JobId, Tenant};
@@ -119,7 +121,14 @@ impl Request {
             warnings,
         } = decode(&self.message, &admission)
             .map_err(|rejection| RequestError::Refused(refusal(&rejection, &self.limits)))?;
-        if let Some(refusal) = unserved::first(&job, false) {
+        let secrets = Secrets::default();
+        let offer = Offer {
+            network: Ceiling::of_own(profiles, &job),
+            secrets: &secrets,
+            proven: true,
+            store: false,
+        };
+        if let Some(refusal) = unserved::first(&job, offer) {
             return Err(RequestError::Refused(refusal.message));
         }
         if let Payload::Code(_) = job.payload {

@@ -57,7 +57,10 @@ pub(super) struct RunArgs {
     /// A variable of the job's environment
     #[arg(long, value_name = "NAME=VALUE")]
     pub(super) env: Vec<String>,
-    /// A host that the job may reach; not served yet, and refused
+    /// A host and port that the job may reach, such as api.example.com:443; may be repeated
+    ///
+    /// By a proxy that the job finds in its usual variables. Private addresses are refused, but for what `egress.allow_private` opens. Where the profile has a ceiling of hosts it holds
+    /// here too. Whatever is allowed can be sent anything that the job knows.
     #[arg(long, value_name = "HOST:PORT")]
     pub(super) allow: Vec<String>,
     /// How far apart from other jobs: standard, strict
@@ -116,6 +119,7 @@ async fn serve(
     let warm = vec![(submission.job.profile.clone(), 1)];
     let options = EngineOptions {
         single: true,
+        own: true,
         ..config.engine(1, warm)
     };
     let engine = tokio::select! {

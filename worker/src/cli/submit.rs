@@ -6,6 +6,8 @@ use super::config;
 use super::exit::Exit;
 use super::stop::Stop;
 use crate::config::{Amqp, Config};
+use crate::egress::allow::Ceiling;
+use crate::unserved::Offer;
 use kiln_protocol::admission::{Admission, IdRule, TenantRule};
 use kiln_protocol::decode::{Accepted, decode};
 use kiln_protocol::id::{JobId, Tenant};
@@ -139,7 +141,13 @@ fn admit(line: &[u8], config: &Config) -> Result<Job, String> {
     for warning in warnings {
         tracing::warn!(job_id = %job.id, warning.message);
     }
-    match crate::unserved::first(&job, true) {
+    let offer = Offer {
+        network: Ceiling::of(&config.profiles, &job),
+        secrets: &config.secrets,
+        proven: true,
+        store: true,
+    };
+    match crate::unserved::first(&job, offer) {
         None => Ok(job),
         Some(refusal) => Err(refusal.to_string()),
     }

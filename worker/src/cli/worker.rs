@@ -99,6 +99,7 @@ async fn serve(config: Config, amqp: Amqp) -> Result<Exit, Stop> {
         sizing: Sizing::Worker,
         reuse: Reuse::Tenant,
         watchers: Watchers::new(watchers.into()),
+        listeners: vec![Arc::clone(&metrics) as _],
         ..config.engine(config.worker.slots, Vec::new())
     };
     let engine = tokio::select! {

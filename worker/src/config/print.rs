@@ -1,6 +1,6 @@
 //! What is the configuration in force, in a form that can be read in again, but for its secrets?
 
-use super::section::{AMQP, REDIS, SCANNER, STORE, Section, TELEMETRY, WORKER};
+use super::section::{AMQP, EGRESS, REDIS, SCANNER, STORE, Section, TELEMETRY, WORKER};
 use super::{Amqp, Config, Origin, Secret, Store, broker, sources};
 use kiln_protocol::limits::{LimitName, LimitUnit};
 use kiln_warden::profile::{ImageSource, Profile};
@@ -121,6 +121,7 @@ impl Config {
         put(TELEMETRY.name, "listen", json!(listen));
         put(TELEMETRY.name, "log", json!(self.telemetry.log.as_str()));
         self.scanner(&mut put);
+        self.network(&mut put);
         for (name, tenant) in &self.tenants {
             put(&format!("tenants.{name}"), "share", json!(tenant.share));
         }
@@ -152,6 +153,19 @@ impl Config {
         let queues: Vec<_> = amqp.queues.iter().map(|class| class.as_str()).collect();
         put(name, "queues", json!(queues));
         put(name, "reply_prefixes", json!(amqp.reply_prefixes));
+    }
+
+    fn network(&self, put: &mut impl FnMut(&str, &'static str, Value)) {
+        let (name, egress) = (EGRESS.name, &self.egress);
+        put(name, "allow_private", json!(egress.allow_private));
+        put(name, "bytes", json!(egress.bytes));
+        if let Some(path) = &egress.ca_file {
+            put(name, "ca_file", json!(path));
+        }
+        put(name, "connect_ms", ms(egress.connect));
+        put(name, "connections", json!(egress.connections));
+        put(name, "idle_ms", ms(egress.idle));
+        put(name, "resolvers", json!(egress.resolvers));
     }
 
     fn store(&self, put: &mut impl FnMut(&str, &'static str, Value)) {

@@ -1,6 +1,6 @@
 //! What may stand in `kiln.toml`, as a JSON Schema for editors?
 
-use super::section::{Kind, PLAIN, SECRET, Section, TENANT, UNSERVED};
+use super::section::{CREDENTIAL, Kind, PLAIN, SECRET, Section, TENANT};
 use kiln_protocol::limits::{LimitName, LimitUnit};
 use serde_json::{Map, Value, json};
 
@@ -11,10 +11,6 @@ pub fn schema() -> Value {
     let mut sections = Map::new();
     for section in PLAIN {
         sections.insert(section.name.to_owned(), table(section));
-    }
-    for (name, problem) in UNSERVED {
-        let empty = json!({"type": "object", "description": problem, "maxProperties": 0});
-        sections.insert(name.to_owned(), empty);
     }
     let tenant = json!({
         "type": "object",
@@ -29,6 +25,12 @@ pub fn schema() -> Value {
         "additionalProperties": table(&SECRET),
     });
     sections.insert(SECRET.name.to_owned(), secrets);
+    let credentials = json!({
+        "type": "object",
+        "description": CREDENTIAL.what,
+        "additionalProperties": table(&CREDENTIAL),
+    });
+    sections.insert(CREDENTIAL.name.to_owned(), credentials);
     let profiles = json!({
         "type": "object",
         "description": "The kinds of sandbox",

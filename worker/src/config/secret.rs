@@ -8,17 +8,20 @@ use std::fs::{File, OpenOptions};
 use std::io::Read as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
 
 /// The largest secret that is read.
 const BYTES_MAX: u64 = 64 * 1_024;
+/// Room for one byte more, and for how it is read.
+const BYTES_WHOLE: usize = 96 * 1_024;
 
-/// A value that is never shown.
+/// A value that is never shown, and is wiped when it is dropped.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct Secret(Zeroizing<String>);
 
 impl Secret {
     pub fn new(value: impl Into<String>) -> Self {
-        Self(value.into())
+        Self(Zeroizing::new(value.into()))
     }
 
     /// The value itself, for whoever must use it.
@@ -77,7 +80,7 @@ pub(super) fn from_file(
 
 /// Why a secret was not read.
 #[derive(Debug, thiserror::Error)]
-enum SecretError {
+pub(crate) enum SecretError {
     #[error("read `{}`", .0.display())]
     Read(PathBuf, #[source] std::io::Error),
     #[error("`{}` {why}", path.display())]
@@ -86,7 +89,7 @@ enum SecretError {
 
 /// The trimmed text of a file that others can neither read nor write. A symbolic link is followed:
 /// orchestrators mount secrets so.
-fn read(path: &Path) -> Result<Secret, SecretError> {
+pub(crate) fn read(path: &Path) -> Result<Secret, SecretError> {
     let failed = |error| SecretError::Read(path.to_owned(), error);
     let untrusted = |why: String| SecretError::Untrusted {
         path: path.to_owned(),
@@ -121,8 +124,9 @@ fn read(path: &Path) -> Result<Secret, SecretError> {
     }
 }
 
-fn bounded(file: File) -> std::io::Result<String> {
-    let mut text = String::new();
+fn bounded(file: File) -> std::io::Result<Zeroizing<String>> {
+    // In one piece: what is moved leaves a copy behind.
+    let mut text = Zeroizing::new(String::with_capacity(BYTES_WHOLE));
     file.take(BYTES_MAX + 1).read_to_string(&mut text)?;
     if text.len() as u64 > BYTES_MAX {
         return Err(std::io::ErrorKind::FileTooLarge.into());

@@ -61,6 +61,14 @@ pub(super) const GRACE_MS: (u64, u64) = (0, 24 * 60 * 60 * 1_000);
 pub(super) const UID_BASE: (u64, u64) = (1, (u32::MAX - kiln_warden::UID_BLOCK) as u64);
 /// The bounds of `amqp.consumer_timeout_ms`: a minute to a year.
 pub(super) const CONSUMER_TIMEOUT_MS: (u64, u64) = (60_000, 365 * 24 * 60 * 60 * 1_000);
+/// The bounds of `egress.connections`.
+pub(super) const CONNECTIONS: (u64, u64) = (1, 10_000);
+/// The bounds of `egress.bytes`: up to a PiB.
+pub(super) const EGRESS_BYTES: (u64, u64) = (1, 1 << 50);
+/// The bounds of `egress.connect_ms`: up to ten minutes.
+pub(super) const CONNECT_MS: (u64, u64) = (1, 10 * 60 * 1_000);
+/// The bounds of `egress.idle_ms`: up to a day.
+pub(super) const IDLE_MS: (u64, u64) = (1, 24 * 60 * 60 * 1_000);
 /// The bounds of `tenants.<name>.share`.
 pub(super) const SHARE: (u64, u64) = (1, 1_000);
 /// The words of `amqp.topology`.
@@ -134,6 +142,21 @@ pub(super) const TELEMETRY: Section = Section {
 };
 
 #[rustfmt::skip]
+pub(super) const EGRESS: Section = Section {
+    name: "egress",
+    what: "The proxy by which jobs reach the hosts that they were granted",
+    keys: &[
+        key("allow_private", Kind::Texts, "Ranges that may be reached although they are private, such as `10.1.0.0/16`"),
+        count("bytes", EGRESS_BYTES, "Bytes that one job may carry, to and from all hosts together"),
+        count("connect_ms", CONNECT_MS, "How long a host may take to answer, in milliseconds"),
+        count("connections", CONNECTIONS, "Connections of one job at a time"),
+        count("idle_ms", IDLE_MS, "How long a connection may be silent, in milliseconds"),
+        key("ca_file", Kind::Folder, "Certificates, as PEM, of authorities that credentials' hosts may have beside the machine's"),
+        key("resolvers", Kind::Texts, "The name servers that are asked, in order"),
+    ],
+};
+
+#[rustfmt::skip]
 pub(super) const TENANT: Section = Section {
     name: "tenants",
     what: "A tenant with queues of its own",
@@ -146,7 +169,7 @@ pub(super) const TENANT: Section = Section {
 #[rustfmt::skip]
 pub(super) const SECRET: Section = Section {
     name: "secrets",
-    what: "A secret that jobs may refer to; not served yet, and left aside with a warning",
+    what: "A secret that jobs may refer to",
     keys: &[
         key("environment", Kind::Text, "The variable of the worker that holds it"),
         key("expires", Kind::Text, "When it is no longer handed out"),
@@ -180,23 +203,31 @@ pub(super) const ROW: Section = Section {
     ],
 };
 
-/// The sections with keys that the environment can set.
-pub(super) const PLAIN: [&Section; 6] = [&WORKER, &AMQP, &REDIS, &STORE, &TELEMETRY, &SCANNER];
+#[rustfmt::skip]
+pub(super) const CREDENTIAL: Section = Section {
+    name: "credentials",
+    what: "A secret that the proxy attaches to requests, over TLS of its own",
+    keys: &[
+        key("before", Kind::Text, "What stands before the secret in the field, such as `Bearer `"),
+        key("header", Kind::Text, "The field of the request; Authorization without it"),
+        key("host", Kind::Text, "The host, with its port where that is not 443"),
+        key("path", Kind::Text, "Below which path it is attached"),
+        key("secret", Kind::Text, "The reference of the secret, which says whose jobs have it"),
+    ],
+};
 
-/// Sections that ask for what is not served yet, and what that is.
-pub(super) const UNSERVED: [(&str, &str); 1] = [(
-    "egress",
-    "jobs have no network yet: leave `[egress]` empty or out",
-)];
+/// The sections with keys that the environment can set.
+pub(super) const PLAIN: [&Section; 7] = [
+    &WORKER, &AMQP, &REDIS, &STORE, &TELEMETRY, &SCANNER, &EGRESS,
+];
 
 /// Sections that the file alone can have.
-pub(super) const FILE_ALONE: [&str; 3] = ["profiles", "secrets", "tenants"];
+pub(super) const FILE_ALONE: [&str; 4] = ["credentials", "profiles", "secrets", "tenants"];
 
 /// The name of every section.
 pub(super) fn names() -> Vec<&'static str> {
     let plain = PLAIN.into_iter().map(|section| section.name);
-    let unserved = UNSERVED.into_iter().map(|(name, _)| name);
-    plain.chain(unserved).chain(FILE_ALONE).collect()
+    plain.chain(FILE_ALONE).collect()
 }
 
 impl Section {

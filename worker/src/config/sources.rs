@@ -1,11 +1,13 @@
 //! Who says what: the file, or the environment in its place?
 
-use super::section::{FILE_ALONE, PLAIN, Section, UNSERVED, names};
+use super::section::{AMQP, FILE_ALONE, PLAIN, REDIS, Section, names};
 use super::{ConfigError, Origin};
 use kiln_warden::profile::keys::{Keys, unknown};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 use toml::{Table, Value};
 
 /// What every variable that sets a key begins with; between section and key stand two `_`.
@@ -61,8 +63,6 @@ impl<'a> Sources<'a> {
                 }
                 Err(problem) => problem,
             }
-        } else if let Some((_, problem)) = UNSERVED.iter().find(|(name, _)| *name == section) {
-            (*problem).to_owned()
         } else if FILE_ALONE.contains(&section.as_str()) {
             format!("{section} are set in the file alone")
         } else {
@@ -152,4 +152,49 @@ impl<'a> Sources<'a> {
 /// The variable that sets a key.
 pub(super) fn variable(section: &str, key: &str) -> String {
     format!("{PREFIX}{section}__{key}").to_ascii_uppercase()
+}
+
+/// Who says each key that somebody says, by section and key.
+pub(super) fn origins(sources: &Sources) -> BTreeMap<String, Origin> {
+    let all = PLAIN.into_iter().flat_map(|section| {
+        let keys = section.keys.iter().map(|key| key.name);
+        keys.map(|key| (section.name, key))
+    });
+    let told = all.filter_map(|(section, key)| {
+        let origin = sources.origin(section, key);
+        (origin != Origin::Default).then(|| (format!("{section}.{key}"), origin))
+    });
+    told.collect()
+}
+
+/// The files of secrets. Their names are no secrets.
+pub(super) fn secret_files(sources: &Sources) -> BTreeMap<String, String> {
+    let all = PLAIN.into_iter().flat_map(|section| {
+        let keys = section.keys.iter().map(|key| key.name);
+        keys.map(|key| (section.name, key))
+    });
+    let named = all.filter(|(_, key)| key.ends_with("_file"));
+    let told = named.filter_map(|(section, key)| {
+        let path = sources.text(section, key)?;
+        Some((format!("{section}.{key}"), path))
+    });
+    told.collect()
+}
+
+/// Warns of passwords in a file that others can read.
+pub(super) fn readable(path: &Path, sources: &Sources) -> Option<String> {
+    let mode = path.metadata().ok()?.mode();
+    let holds = |section: &&Section| {
+        let text = sources.table(section.name)?.get("url")?.as_str()?;
+        text.contains('@').then_some(section.name)
+    };
+    let section = [&AMQP, &REDIS]
+        .iter()
+        .find_map(holds)
+        .filter(|_| mode & 0o004 != 0)?;
+    Some(format!(
+        "`{section}.url` holds a password, and everybody can read `{}`: `chmod o-r`, or \
+         `{section}.url_file`",
+        path.display()
+    ))
 }

@@ -1,7 +1,7 @@
-//! Which tenants have queues of their own, and what is said of sections that are not served yet?
+//! Which tenants have queues of their own?
 
 use super::TenantSection;
-use super::section::{SECRET, SHARE, TENANT, UNSERVED};
+use super::section::{SHARE, TENANT};
 use super::sources::Sources;
 use kiln_protocol::id::{TENANT_GRAMMAR, Tenant};
 use kiln_protocol::limits::LimitUnit;
@@ -35,25 +35,4 @@ pub(super) fn settle(sources: &Sources) -> BTreeMap<Tenant, TenantSection> {
         }
     }
     all
-}
-
-/// Refuses what asks for something that is not served; what does no harm is a warning.
-pub(super) fn unserved(sources: &Sources, warnings: &mut Vec<String>) {
-    for (section, problem) in UNSERVED {
-        for key in sources.table(section).into_iter().flat_map(|it| it.keys()) {
-            sources.wrong(format!("{section}.{key}"), problem);
-        }
-    }
-    let Some(table) = sources.table(SECRET.name) else {
-        return;
-    };
-    let secrets = Keys::new(table, SECRET.name, &sources.errors);
-    for (name, _) in secrets.each() {
-        if let Some(keys) = secrets.table(name) {
-            keys.only(&SECRET.names());
-            warnings.push(format!(
-                "`secrets.{name}` is not served yet: a job that refers to it is refused"
-            ));
-        }
-    }
 }

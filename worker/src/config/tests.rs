@@ -92,7 +92,8 @@ fn everything_that_is_wrong_is_told_at_once() {
          reply_prefixes = ['']\nconsumer_timeout_ms = 5\n[store]\nurl = '/var/lib'\nbucket = 'b'\n\
          [telemetry]\nlisten = 'localhost:9464'\nlog = 'xml'\n[tenants.'a b']\n[tenants.a]\n\
          share = 0\nceilings = { wall = '1s' }\n[egress]\nallow = []\n\
-         [secrets.x]\nflie = '/x'\n[profiles.python]\nreuse = 'some'\n",
+         [secrets.x]\nflie = '/x'\nfile = '/y'\n\
+         tenants = ['a']\nprofiles = ['p']\n[profiles.python]\nreuse = 'some'\n",
         &[("KILN_TELEMETRY__LOGS", "x"), ("KILN_SCANNER__CLAMD", "x")],
     );
     says(
@@ -119,7 +120,7 @@ fn everything_that_is_wrong_is_told_at_once() {
             "take `tenants.a b`: a tenant's name is",
             "take `tenants.a.share`: 0 is not between 1 and 1000",
             "take `tenants.a.ceilings`: not served yet",
-            "take `egress.allow`: jobs have no network yet",
+            "take `egress.allow`: `allow` is not known here",
             "take `secrets.x.flie`: `flie` is not known here; did you mean `file`?",
             "take `profiles.python.reuse`: `some` is not known here",
         ],
@@ -277,17 +278,13 @@ fn stores_and_what_is_no_store() {
         ],
     );
     let idle = load(
-        "[store]\nregion = 'eu-1'\n[telemetry]\nlisten = '0.0.0.0:1'\n[secrets.a]\n",
+        "[store]\nregion = 'eu-1'\n[telemetry]\nlisten = '0.0.0.0:1'\n",
         &[],
     );
     let warnings = idle.expect("it is right").warnings.join("\n");
     says(
         &warnings,
-        &[
-            "`store.region` is for",
-            "`telemetry.listen`: whoever",
-            "`secrets.a` is not served",
-        ],
+        &["`store.region` is for", "`telemetry.listen`: whoever"],
     );
 }
 

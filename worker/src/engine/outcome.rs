@@ -156,7 +156,7 @@ fn evidence(run: &Run, kept: &Kept) -> Evidence {
             .collect(),
         noted_total: run.ended.noted_total,
         fatal_call: run.ended.fatal.map(call),
-        network_refused: 0,
+        network: run.network.clone(),
         disk_used_bytes: run.disk.bytes,
         disk_full: run.disk_full,
         inodes_full: run.inodes_full,

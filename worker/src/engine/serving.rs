@@ -8,6 +8,9 @@ use super::{Engine, Finished, Submission};
 use super::{outcome, stdin};
 use crate::checkpoint::{self, Point};
 use crate::collect::{self, CollectError, Collected, Selection, Wants};
+use crate::egress::allow::{Ceiling, Grant};
+use crate::egress::client::Granted;
+use crate::egress::credential;
 use crate::execute::program::program;
 use crate::execute::{
     self, Cancel, ExecuteError, Input, Live, Manifest, Run, Source, Started, Task,
@@ -18,7 +21,9 @@ use crate::pool::Order;
 use crate::report::answer::{Unrun, now_unix_ms};
 use crate::sandbox::{Leased, Sandbox, Spent};
 use crate::screen::{Cleared, Outputs};
+use crate::secrets::Values;
 use crate::store::folder::Kept;
+use kiln_protocol::Rejection;
 use kiln_protocol::job::{Content, Isolation, Payload};
 use kiln_protocol::limits::Limits;
 use kiln_protocol::outcome::{Outcome, SandboxReport, TimingUs};
@@ -39,6 +44,7 @@ pub(super) struct Serving<'a> {
     live: Option<Live>,
     cancel: Option<Cancel>,
     on_start: Option<OnStart>,
+    secrets: Values,
     /// For each input of the job its file, where it came from the store.
     objects: Vec<Option<File>>,
     began: Instant,
@@ -87,6 +93,7 @@ impl<'a> Serving<'a> {
             live,
             cancel: Some(cancel),
             on_start,
+            secrets: Values::default(),
             objects: Vec::new(),
             began,
             timing,
@@ -101,7 +108,7 @@ impl<'a> Serving<'a> {
     /// The answer to a job that is not to run: its deadline has passed already, or its inputs
     /// cannot be had. Where there is none they are here now.
     pub(super) async fn answered(&mut self) -> Result<Option<Outcome>, Fault> {
-        if let Some(outcome) = self.expired() {
+        if let Some(outcome) = self.expired().or_else(|| self.refused()) {
             return Ok(Some(outcome));
         }
         let Submission { job, place, .. } = &self.submission;
@@ -123,6 +130,16 @@ impl<'a> Serving<'a> {
         Some(self.delivered(unrun.into()))
     }
 
+    /// A secret may have expired since the job was taken in.
+    fn refused(&self) -> Option<Outcome> {
+        let job = &self.submission.job;
+        let now = now_unix_ms();
+        let refusal = self.engine.secrets.refusal(job, true, now)?;
+        let worker = self.engine.worker.to_string();
+        let outcome = Rejection::from(refusal).outcome(job.id.clone(), worker, now);
+        Some(self.delivered(outcome))
+    }
+
     /// An outcome without a run, with how its job came here.
     fn delivered(&self, outcome: Outcome) -> Outcome {
         let delivery = self.submission.delivery.clone();
@@ -141,6 +158,23 @@ impl<'a> Serving<'a> {
         asked.map_or(self.profile.isolation, |asked| {
             asked.max(self.profile.isolation)
         })
+    }
+
+    /// What the job may reach, by today's ceiling.
+    fn network(&self) -> Result<Option<Granted>, Fault> {
+        let (job, profiles) = (&self.submission.job, &*self.engine.profiles);
+        let ceiling = if self.engine.own {
+            Ceiling::of_own(profiles, job)
+        } else {
+            Ceiling::of(profiles, job)
+        };
+        let grant = Grant::of(&job.network, ceiling)
+            .map_err(|refusal| Fault::Admit(refusal.to_string()))?;
+        let rules = (&*self.engine.credentials, &*self.engine.secrets);
+        let credentials =
+            credential::of(job, &grant, rules, now_unix_ms()).map_err(Fault::Secrets)?;
+        let egress = &self.engine.egress;
+        Ok(Granted::new(egress, grant, credentials, &job.id))
     }
 
     /// What is done when everything is ready for the program.
@@ -232,9 +266,13 @@ impl Steps for Serving<'_> {
 
     async fn start(&mut self, leased: Self::Leased) -> Result<Self::Running, Fault> {
         let job = &self.submission.job;
-        let program = program(job, self.profile.interpreter.as_ref(), &self.limits);
+        let network = self.network()?;
+        let interpreter = self.profile.interpreter.as_ref();
+        let program = program(job, interpreter, &self.limits, network.is_some());
         let stdin = stdin::open(self.submission.stdin.take(), job.stdin.as_bytes())
             .map_err(|e| Fault::Start(ExecuteError::Streams(e)))?;
+        let secrets = self.engine.secrets.resolve(job).map_err(Fault::Secrets)?;
+        self.secrets = secrets.clone();
         let (limits, live) = (self.limits, self.live.take());
         let deadline = job
             .deadline_unix_ms
@@ -248,9 +286,11 @@ impl Steps for Serving<'_> {
             deadline,
             affinity,
             program,
+            secrets,
             inputs,
             stdin,
             live,
+            network,
             on_start: self.on_start(),
         };
         let started = execute::start(leased, task).await.map_err(Fault::Start)?;
@@ -301,7 +341,7 @@ impl Steps for Serving<'_> {
             stderr,
             files,
             skipped,
-            secrets: Vec::new(),
+            secrets: self.secrets.own(),
         })
     }
 

@@ -1,9 +1,11 @@
 //! What is handed to an engine, and what comes back.
 
+use crate::egress;
 use crate::pool::watch::Watchers;
 use crate::pool::{LeaseError, Sizes};
 use crate::sandbox::host::HostError;
 use crate::screen::{GateOptions, StartError};
+use crate::secrets::Secrets;
 use crate::store::ledger::Ledger;
 use kiln_protocol::job::Job;
 use kiln_protocol::outcome::Outcome;
@@ -41,6 +43,17 @@ pub struct EngineOptions {
     pub uid_base: Option<u32>,
     /// How what jobs make is looked at.
     pub scanner: GateOptions,
+    /// The network of jobs that are granted one.
+    pub egress: egress::client::Options,
+    /// What jobs may refer to.
+    pub secrets: Arc<Secrets>,
+    /// What the proxy attaches to their requests.
+    pub credentials: Arc<[egress::credential::Rule]>,
+    /// Who hears of what jobs ask the network for.
+    pub listeners: Vec<Arc<dyn egress::client::Listen>>,
+    /// Whether the jobs are the operator's own: where a profile has no ceiling of hosts, what such
+    /// a job asks for is the ceiling.
+    pub own: bool,
 }
 
 /// Who decides how many sandboxes there are.
@@ -196,6 +209,11 @@ impl Default for EngineOptions {
             cgroup_parent: None,
             uid_base: None,
             scanner: GateOptions::default(),
+            egress: egress::client::Options::default(),
+            secrets: Arc::default(),
+            credentials: Vec::new().into(),
+            listeners: Vec::new(),
+            own: false,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! passes on a cancellation, and takes the kernel's figures when nothing of the job lives.
 
 pub mod memfd;
+mod network;
 pub mod program;
 mod stage;
 mod streams;
@@ -11,14 +12,18 @@ mod streams;
 pub use stage::{Input, Manifest, Source};
 pub use streams::{Captured, Live};
 
+use crate::egress::client::{EgressError, Granted};
+use crate::egress::tally::Tally;
 use crate::sandbox::cell::{DiskUse, Figures};
 use crate::sandbox::host::HostError;
 use crate::sandbox::{Leased, Running, Sandbox, Spent};
+use crate::secrets::Values;
 use kiln_keeper::spec::Program;
 use kiln_keeper::wire::{BYTES, Cause, Ended, FromWorker, ToWorker, from_bytes, to_bytes};
 use kiln_protocol::limits::Limits;
 use kiln_warden::counters::CounterError;
 use kiln_warden::wire::CellLimits;
+use network::Network;
 use std::fmt;
 use std::future::Future;
 use std::io;
@@ -59,6 +64,8 @@ pub enum ExecuteError {
     NotEmpty,
     #[error("look at the job's scratch")]
     Scratch(#[source] io::Error),
+    #[error("give the job its network")]
+    Network(#[source] EgressError),
 }
 
 /// What is to be run.
@@ -69,9 +76,13 @@ pub struct Task {
     /// The CPUs it runs on, as a mask; 0 for those of its cell.
     pub affinity: u64,
     pub program: Program,
+    /// Variables that the program has too, and that are not shown.
+    pub secrets: Values,
     pub inputs: Vec<Input>,
     pub stdin: OwnedFd,
     pub live: Option<Live>,
+    /// What it may reach, where that is anything.
+    pub network: Option<Granted>,
     /// Called when everything is ready, just before the program starts.
     pub on_start: Box<dyn FnOnce() + Send>,
 }
@@ -102,6 +113,8 @@ pub struct Run {
     pub unstaged: Option<(String, u32)>,
     /// Whether the clock that the keeper held was the deadline and not the wall limit.
     pub deadline_first: bool,
+    /// What was seen of its network, where it had one.
+    pub network: Tally,
     pub stage_in: Duration,
     pub run: Duration,
 }
@@ -136,6 +149,7 @@ pub struct Started {
     deadline_first: bool,
     began: Instant,
     stage_in: Duration,
+    network: Network,
 }
 
 /// Ends when the job is to be cancelled.
@@ -168,13 +182,15 @@ pub async fn start(mut sandbox: Sandbox<Leased>, task: Task) -> Result<Started, 
     let sandbox = sandbox.started();
     let (wall, deadline_first) = clock(&task.limits, task.deadline, SystemTime::now());
     let began;
+    let mut network = Network::Off;
     if staged.failed.is_some() {
         began = Instant::now();
         kill(&sandbox, Cause::Cancelled).await?;
     } else {
+        let door = network::door(task.network.as_ref()).await?;
         let program = task
-            .program
-            .encode()
+            .secrets
+            .encode(task.program)
             .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "a NUL byte in an argument"))
             .and_then(|bytes| memfd::sealed("program", &bytes))
             .map_err(ExecuteError::Program)?;
@@ -184,13 +200,15 @@ pub async fn start(mut sandbox: Sandbox<Leased>, task: Task) -> Result<Started, 
             cpu_ns: task.limits.cpu_ms.saturating_mul(1_000_000),
             cpus_milli: task.limits.cpus_milli,
             affinity: task.affinity,
+            egress: door.is_some(),
         };
-        let descriptors = [
+        let mut descriptors = vec![
             program.as_fd(),
             task.stdin.as_fd(),
             stdout.as_fd(),
             stderr.as_fd(),
         ];
+        descriptors.extend(door.iter().map(|(_, theirs)| theirs.as_fd()));
         (task.on_start)();
         began = Instant::now();
         sandbox
@@ -198,6 +216,11 @@ pub async fn start(mut sandbox: Sandbox<Leased>, task: Task) -> Result<Started, 
             .send(&to_bytes(&message.encode()), &descriptors)
             .await
             .map_err(ExecuteError::Keeper)?;
+        if let (Some(granted), Some((door, theirs))) = (&task.network, door) {
+            // Our copy would keep the door open when the cell is gone.
+            drop(theirs);
+            network = Network::enter(granted, door).await?;
+        }
     }
     Ok(Started {
         sandbox,
@@ -208,6 +231,7 @@ pub async fn start(mut sandbox: Sandbox<Leased>, task: Task) -> Result<Started, 
         deadline_first,
         began,
         stage_in,
+        network,
     })
 }
 
@@ -275,6 +299,7 @@ impl Started {
                 "the stager ended before its inputs did",
             ));
         }
+        let network = self.network.close(ended.cause).await?;
         let (stdout, stderr) = self.streams.finish(DRAIN).await;
         let run = Run {
             ended,
@@ -287,6 +312,7 @@ impl Started {
             manifest: self.manifest,
             unstaged: self.unstaged,
             deadline_first: self.deadline_first,
+            network,
             stage_in: self.stage_in,
             run,
         };

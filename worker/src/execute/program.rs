@@ -1,6 +1,7 @@
 //! What exactly is started: the argument vector and the whole environment of a job.
 
 use kiln_keeper::spec::Program;
+use kiln_keeper::wire::EGRESS_PORT;
 use kiln_protocol::job::{Job, Payload};
 use kiln_protocol::limits::Limits;
 use kiln_warden::profile::Interpreter;
@@ -11,7 +12,12 @@ pub const JOB_FOLDER: &str = "/job";
 
 /// The program of a job. `interpreter` is the profile's; a job with code has one, or was refused.
 #[must_use]
-pub fn program(job: &Job, interpreter: Option<&Interpreter>, limits: &Limits) -> Program {
+pub fn program(
+    job: &Job,
+    interpreter: Option<&Interpreter>,
+    limits: &Limits,
+    network: bool,
+) -> Program {
     let argv = match (&job.payload, interpreter) {
         (Payload::Code(_), Some(interpreter)) => interpreter
             .argv
@@ -24,6 +30,9 @@ pub fn program(job: &Job, interpreter: Option<&Interpreter>, limits: &Limits) ->
         (Payload::Code(_), None) => Vec::new(),
     };
     let mut env = environment(limits);
+    if network {
+        env.extend(proxied());
+    }
     env.extend(job.env.clone());
     Program {
         argv: argv.into_iter().map(String::into_bytes).collect(),
@@ -32,6 +41,25 @@ pub fn program(job: &Job, interpreter: Option<&Interpreter>, limits: &Limits) ->
             .map(|(name, value)| format!("{name}={value}").into_bytes())
             .collect(),
     }
+}
+
+/// What a job with a network finds there too: where its proxy is. Both cases, for programs read
+/// the one or the other.
+fn proxied() -> impl Iterator<Item = (String, String)> {
+    let proxy = format!("http://127.0.0.1:{EGRESS_PORT}");
+    let here = "localhost,127.0.0.1,::1".to_owned();
+    [
+        ("HTTP_PROXY", proxy.clone()),
+        ("HTTPS_PROXY", proxy),
+        ("NO_PROXY", here),
+    ]
+    .into_iter()
+    .flat_map(|(name, value)| {
+        [
+            (name.to_owned(), value.clone()),
+            (name.to_lowercase(), value),
+        ]
+    })
 }
 
 /// What every job finds in its environment: what runtimes need, and nothing of ours.

@@ -19,6 +19,7 @@ pub(crate) fn outcome(id: JobId, fault: &Fault, worker: &str) -> Outcome {
         Fault::Screen(_) => Reason::Scanner,
         Fault::Fetch(_) | Fault::Keep(_) | Fault::Commit(_) => Reason::Store,
         Fault::Journal(_)
+        | Fault::Secrets(_)
         | Fault::Lease(_)
         | Fault::Start(_)
         | Fault::Wait(_)

@@ -5,6 +5,7 @@
 
 use super::words::{Facts, calls, object};
 use super::{Captured, Fate};
+use crate::egress::tally::{Decision, Tally};
 use kiln_protocol::limits::LimitName;
 use kiln_protocol::outcome::{Reason, Warning};
 use kiln_protocol::units::format_size;
@@ -123,20 +124,62 @@ fn refused_calls(facts: &Facts<'_>) -> Option<Notice> {
 }
 
 fn network(facts: &Facts<'_>) -> Option<Notice> {
-    let refused = facts.evidence.network_refused;
-    (refused > 0).then(|| Notice {
+    let network = &facts.evidence.network;
+    if network.refused == 0 && network.lost == 0 {
+        return None;
+    }
+    let mut said = Vec::new();
+    if network.refused > 0 {
+        said.push(format!(
+            "attempts to reach a network, refused: {}{}",
+            network.refused,
+            named(network)
+        ));
+    }
+    if network.lost > 0 {
+        said.push(format!(
+            "the proxy that carries the job's connections died under it, {} times, and cut them",
+            network.lost
+        ));
+    }
+    Some(Notice {
         warning: Warning {
             code: Reason::Network.as_str().to_owned(),
-            message: format!("attempts to reach a network, refused: {refused}"),
+            message: said.join("; "),
             pointer: Some("/network/allow".to_owned()),
         },
-        hint: Some(
+        hint: (network.refused > 0).then(|| {
             "give the data by `files`, or ask for the host in `network.allow`; a job has no \
              other network"
-                .into(),
-        ),
-        evidence: object(json!({"network_refused": refused})),
+                .into()
+        }),
+        evidence: object(json!({
+            "network_refused": network.refused,
+            "network_allowed": network.allowed,
+            "network_bytes": network.bytes,
+            "network_lost": network.lost,
+        })),
     })
+}
+
+/// The first targets that were refused, and why.
+fn named(network: &Tally) -> String {
+    let one = |((target, decision), times): (&(String, Decision), &u64)| {
+        let target = if target.is_empty() { "?" } else { target };
+        let why = decision.as_str().replace('_', " ");
+        let often = if *times > 1 {
+            format!(", {times} times")
+        } else {
+            String::new()
+        };
+        format!("`{target}` {why}{often}")
+    };
+    let all: Vec<_> = network.named.iter().map(one).collect();
+    if all.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", all.join("; "))
+    }
 }
 
 fn dropped(stream: &str, name: LimitName, captured: Captured, limit: u64) -> Option<Notice> {

@@ -43,7 +43,7 @@ fn seen() -> Evidence {
         noted: Vec::new(),
         noted_total: 0,
         fatal_call: None,
-        network_refused: 0,
+        network: Tally::default(),
         disk_used_bytes: 0,
         disk_full: false,
         inodes_full: false,

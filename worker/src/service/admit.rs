@@ -5,11 +5,13 @@
 
 use super::encoding::{self, Decoded};
 use super::reply::{self, Reply};
+use crate::egress::allow::Ceiling;
 use crate::intake::{Header, Properties, Source};
 use crate::report::answer::now_unix_ms;
 use crate::report::whose;
+use crate::secrets::Secrets;
 use crate::telemetry::metric::DeadReason;
-use crate::unserved;
+use crate::unserved::{self, Offer};
 use kiln_protocol::Rejection;
 use kiln_protocol::admission::{Admission, IdRule, ProfileSource, TenantRule};
 use kiln_protocol::decode::{Accepted, MESSAGE_BYTES_MAX, decode};
@@ -55,6 +57,8 @@ pub(super) struct Refused {
 #[derive(Clone, Copy)]
 pub(super) struct Terms<'a> {
     pub(super) profiles: &'a dyn ProfileSource,
+    /// What jobs may refer to.
+    pub(super) secrets: &'a Secrets,
     pub(super) trust_tenant: bool,
     pub(super) reply_prefixes: &'a [String],
     /// Who answers.
@@ -85,6 +89,7 @@ pub(super) fn admit(
         Ok(Decoded::TooLong) => return parties.refuse(&Rejection::from(too_long())),
         Err(detail) => return dead(DeadReason::BadMessage, detail),
     };
+    let proven = !matches!(tenant, TenantRule::Unchecked(_));
     let admission = Admission {
         profiles: terms.profiles,
         id: message_id.map_or(IdRule::Required, IdRule::Message),
@@ -100,9 +105,15 @@ pub(super) fn admit(
         Err(rejection) => return parties.refuse(&rejection),
     };
     let told = from_headers(&mut job, properties, &mut warnings);
+    let offer = Offer {
+        network: Ceiling::of(terms.profiles, &job),
+        secrets: terms.secrets,
+        proven: proven,
+        store: true,
+    };
     let refusal = told
         .err()
-        .or_else(|| unserved::first(&job, true))
+        .or_else(|| unserved::first(&job, offer))
         .or_else(|| reply::refusal(properties, terms.reply_prefixes));
     match refusal {
         Some(refusal) => parties.refuse(&Rejection {

@@ -75,6 +75,7 @@ impl Service {
     fn admitted(&self, body: &[u8], properties: &Properties, source: &Source) -> Admitted {
         let terms = admit::Terms {
             profiles: &**self.engine.profiles(),
+            secrets: self.engine.secrets(),
             trust_tenant: self.terms.trust_tenant,
             reply_prefixes: &self.terms.reply_prefixes,
             worker: &self.terms.worker,

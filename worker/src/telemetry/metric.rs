@@ -12,6 +12,8 @@ use super::names::Names;
 use super::pool::PoolFigures;
 use super::readiness::{Condition, Readiness};
 use super::recent::Recent;
+use crate::egress::client::Listen;
+use crate::egress::tally::Decision;
 use held::Ages;
 pub use held::Held;
 use kiln_protocol::job::Class;
@@ -108,6 +110,12 @@ impl Metrics {
             Verdict::Unscannable,
         ] {
             names.scan.with_label_values(&[verdict.as_str()]).inc_by(0);
+        }
+        for decision in Decision::ALL {
+            names
+                .egress
+                .with_label_values(&[decision.as_str()])
+                .inc_by(0);
         }
         Arc::new(metrics)
     }
@@ -355,6 +363,13 @@ impl Metrics {
         }
         queues.insert(name.to_owned());
         name
+    }
+}
+
+impl Listen for Metrics {
+    fn attempted(&self, decision: Decision, times: u64) {
+        let decision = [decision.as_str()];
+        self.names.egress.with_label_values(&decision).inc_by(times);
     }
 }
 

@@ -104,6 +104,7 @@ figures! {
     store_request: HistogramVec = "store_request_seconds", "How long the store took", ["op", "result"], &SHORT;
     store_up: IntGauge = "store_up", "Whether the store answers and has room", [], &NONE;
     store_bytes: IntCounterVec = "store_bytes_total", "Bytes to the store and from it", ["direction"], &NONE;
+    egress: IntCounterVec = "egress_total", "What jobs asked the network for, by what became of it", ["decision"], &NONE;
     redis_up: IntGaugeVec = "redis_up", "Whether Redis answers", [], &NONE;
     redis_command: HistogramVec = "redis_command_seconds", "How long Redis took", ["call"], &SHORT;
     redis_lag: GaugeVec = "redis_lag_seconds", "How long the record in Redis has lacked something", [], &NONE;

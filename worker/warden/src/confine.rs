@@ -4,6 +4,10 @@
 //! users, capabilities and all system calls that it does not need, for good and before it has read
 //! anything. What must hold and does not is an error; what a kernel may lack is told.
 
+mod proxy;
+
+pub use proxy::proxy;
+
 use crate::{seccomp, sys};
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets, Gid, Uid, UnshareFlags};

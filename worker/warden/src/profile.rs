@@ -194,6 +194,7 @@ impl ProfileSource for Profiles {
             has_interpreter: profile.interpreter.is_some(),
             main: profile.interpreter.as_ref().map(|i| i.main.as_str()),
             limits: &profile.limits,
+            network: &profile.network_allow,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Errno, count, done};
 use std::mem::{size_of, zeroed};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 /// Descriptors that one message carries at most.
 pub(crate) const FDS_MAX: usize = 16;
@@ -25,6 +25,21 @@ impl Received {
             .get_mut(place)
             .and_then(Option::take)
             .ok_or(Errno(libc::EBADMSG))
+    }
+
+    /// Sends all its descriptors on, with these bytes.
+    pub(crate) fn forward(
+        &self,
+        socket: BorrowedFd<'_>,
+        bytes: &[u8],
+        flags: libc::c_int,
+    ) -> Result<(), Errno> {
+        let mut all = [socket; FDS_MAX];
+        for (place, fd) in all.iter_mut().zip(self.fds.iter().flatten()) {
+            *place = fd.as_fd();
+        }
+        let all = all.get(..self.count).ok_or(Errno(libc::EBADMSG))?;
+        send(socket, bytes, all, flags)
     }
 }
 
@@ -169,6 +184,30 @@ pub(crate) fn receive(
 pub(crate) fn end_reading(socket: BorrowedFd<'_>) -> Result<(), Errno> {
     // SAFETY: takes numbers only.
     done(unsafe { libc::shutdown(socket.as_raw_fd(), libc::SHUT_RD) })
+}
+
+/// A socket that listens on the loopback address of this network namespace.
+pub(crate) fn listen_on_loopback(port: u16, backlog: libc::c_int) -> Result<OwnedFd, Errno> {
+    // SAFETY: takes numbers only.
+    let socket = super::descriptor(unsafe {
+        libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0)
+    })?;
+    let address = libc::sockaddr_in {
+        sin_family: libc::sa_family_t::try_from(libc::AF_INET)
+            .map_err(|_| Errno(libc::EAFNOSUPPORT))?,
+        sin_port: port.to_be(),
+        sin_addr: libc::in_addr {
+            s_addr: libc::INADDR_LOOPBACK.to_be(),
+        },
+        sin_zero: [0; 8],
+    };
+    let length = libc::socklen_t::try_from(size_of::<libc::sockaddr_in>())
+        .map_err(|_| Errno(libc::EINVAL))?;
+    // SAFETY: `address` is a whole address of `length` bytes, which the kernel only reads.
+    done(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
+    // SAFETY: takes numbers only.
+    done(unsafe { libc::listen(socket.as_raw_fd(), backlog) })?;
+    Ok(socket)
 }
 
 /// Raises the loopback device of this network namespace.

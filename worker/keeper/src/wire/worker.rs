@@ -30,12 +30,15 @@ pub enum FromWorker {
     /// Lets the waiting process become the job. Descriptors: the program (a memfd, see
     /// [`crate::spec`]), stdin, stdout, stderr. `cpus_milli` bounds how fast CPU time can be used.
     /// `affinity` says which CPUs the job runs on, as many as its cell was made for; 0 leaves those.
+    /// With `egress` a fifth descriptor: the socket by which the waiter hands out, as one message
+    /// of one byte, a listener on the cell's loopback, port [`super::EGRESS_PORT`].
     Start {
         generation: u64,
         wall_ns: u64,
         cpu_ns: u64,
         cpus_milli: u64,
         affinity: u64,
+        egress: bool,
     },
     /// Ends the job. `cause` is `Cancelled` or `Output`.
     Kill { generation: u64, cause: Cause },
@@ -96,7 +99,7 @@ impl FromWorker {
     #[must_use]
     pub fn descriptors(&self) -> usize {
         match self {
-            Self::Start { .. } => 4,
+            Self::Start { egress, .. } => 4 + usize::from(*egress),
             Self::Collect { .. } => 1,
             Self::Kill { .. } | Self::Finish { .. } => 0,
         }
@@ -111,7 +114,16 @@ impl FromWorker {
                 cpu_ns,
                 cpus_milli,
                 affinity,
-            } => words(&[1, generation, wall_ns, cpu_ns, cpus_milli, affinity]),
+                egress,
+            } => words(&[
+                1,
+                generation,
+                wall_ns,
+                cpu_ns,
+                cpus_milli,
+                affinity,
+                u64::from(egress),
+            ]),
             Self::Kill { generation, cause } => words(&[2, generation, cause as u64]),
             Self::Collect { generation } => words(&[3, generation]),
             Self::Finish { generation } => words(&[4, generation]),
@@ -126,6 +138,11 @@ impl FromWorker {
                 cpu_ns: w[3],
                 cpus_milli: w[4],
                 affinity: w[5],
+                egress: match w[6] {
+                    0 => false,
+                    1 => true,
+                    _ => return Err(Malformed),
+                },
             }),
             2 => match Cause::from_word(w[2])? {
                 cause @ (Cause::Cancelled | Cause::Output) => Ok(Self::Kill {

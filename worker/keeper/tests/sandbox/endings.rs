@@ -172,6 +172,7 @@ fn a_message_out_of_its_phase_ends_the_sandbox() {
         cpu_ns: 1,
         cpus_milli: 1,
         affinity: 0,
+        egress: false,
     };
     let null: OwnedFd = std::fs::File::open("/dev/null").expect("open").into();
     let four = [&null, &null, &null, &null];

@@ -233,6 +233,7 @@ impl Sandbox {
             cpu_ns,
             cpus_milli: 1000,
             affinity: 0,
+            egress: false,
         };
         self.say(message, &[&program, &stdin, &to_stdout, &to_stderr]);
         Streams { stdout, stderr }

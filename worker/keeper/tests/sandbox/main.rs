@@ -3,6 +3,7 @@
 //! Needs root, and cgroup v1 hierarchies beside a v2 tree (a hybrid host). Without them every test
 //! fails. `KILN_TEST_KEEPER` names another build of the keeper to test.
 
+mod egress;
 mod endings;
 mod files;
 mod filters;

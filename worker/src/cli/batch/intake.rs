@@ -4,8 +4,10 @@ use super::lines::{Content, Line};
 use super::results::Known;
 use super::twins::Key;
 use crate::cli::exit::Exit;
+use crate::egress::allow::Ceiling;
 use crate::report::answer::now_unix_ms;
-use crate::unserved;
+use crate::secrets::Secrets;
+use crate::unserved::{self, Offer};
 use kiln_protocol::Rejection;
 use kiln_protocol::admission::{Admission, IdRule, ProfileSource, TenantRule};
 use kiln_protocol::decode::{Accepted, MESSAGE_BYTES_MAX, decode};
@@ -18,6 +20,8 @@ use std::collections::HashMap;
 pub(super) struct Intake {
     profiles: Box<dyn ProfileSource + Send + Sync>,
     known: Known,
+    /// What jobs may refer to.
+    secrets: Secrets,
     worker: String,
     /// The line in which each id was first seen.
     seen: HashMap<JobId, u64>,
@@ -53,9 +57,15 @@ impl Intake {
         Self {
             profiles,
             known,
+            secrets: Secrets::default(),
             worker,
             seen: HashMap::new(),
         }
+    }
+
+    /// With secrets that jobs may refer to.
+    pub(super) fn with_secrets(self, secrets: Secrets) -> Self {
+        Self { secrets, ..self }
     }
 
     pub(super) fn judge(&mut self, line: &Line) -> Verdict {
@@ -92,7 +102,14 @@ impl Intake {
     }
 
     fn accept(&self, line: &Line, accepted: Accepted) -> Verdict {
-        if let Some(refusal) = unserved::first(&accepted.job, false) {
+        let ceiling = Ceiling::of(&*self.profiles, &accepted.job);
+        let offer = Offer {
+            network: ceiling,
+            secrets: &self.secrets,
+            proven: true,
+            store: false,
+        };
+        if let Some(refusal) = unserved::first(&accepted.job, offer) {
             return self.refuse(line, accepted.job.id, &Rejection::from(refusal));
         }
         match self.known.get(accepted.job.id.as_str()) {

@@ -143,7 +143,9 @@ fn what_a_job_may_not_ask_is_refused() {
         "--tenant a/b D/a.py",
         "--isolation loose D/a.py",
         "--profile command D/a.py",
-        "--allow example.com:443 D/a.py",
+        "--allow example.com D/a.py",
+        "--allow *.example.com:443 D/a.py",
+        "--allow 127.1:80 D/a.py",
     ] {
         assert!(submitted(&dir, call).is_err(), "{call}");
     }

@@ -115,9 +115,10 @@ fn the_example_is_right_and_a_worker_can_serve_it() {
 #[test]
 fn every_key_is_documented_and_in_the_schema() {
     let schema = schema();
-    let sections = section::PLAIN
-        .iter()
-        .chain([&&section::TENANT, &&section::SECRET]);
+    let sections =
+        section::PLAIN
+            .iter()
+            .chain([&&section::TENANT, &&section::SECRET, &&section::CREDENTIAL]);
     for section in sections {
         for key in section.keys {
             assert!(

@@ -1,6 +1,7 @@
 //! Golden messages and hints.
 
 use super::*;
+use crate::egress::tally::Decision;
 
 /// The message and the hint, on two lines.
 fn said(evidence: &Evidence) -> String {
@@ -174,7 +175,11 @@ fn what_ended_nothing_is_named_and_the_programs_own_end_stands() {
         inodes_full: true,
         noted: vec!["ptrace".into()],
         noted_total: 2,
-        network_refused: 1,
+        network: Tally {
+            refused: 3,
+            named: [(("evil.example:443".to_owned(), Decision::NotListed), 2)].into(),
+            ..Tally::default()
+        },
         stdout: Captured {
             total_bytes: 3 * MIB,
             truncated: true,
@@ -209,6 +214,11 @@ fn what_ended_nothing_is_named_and_the_programs_own_end_stands() {
             Some(
                 "ask for more than 64 (`pids`, at most 1024), or start fewer processes and threads"
             )
+        );
+        let network = &found.warnings[4].message;
+        assert_eq!(
+            network,
+            "attempts to reach a network, refused: 3 (`evil.example:443` not listed, 2 times)"
         );
         assert_eq!(found.evidence["source"], "sampled");
         assert_eq!(found.evidence["pids_max_events"], 7);

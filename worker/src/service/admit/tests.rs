@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::cli::profiles_for_tests::Known;
+use crate::secrets::{Place, Rule};
 use kiln_protocol::job::Class;
 use kiln_protocol::outcome::Status;
 
@@ -18,11 +19,23 @@ fn source(tenant: Option<&str>) -> Source {
 fn of(body: &[u8], properties: &Properties, source: &Source, trust_tenant: bool) -> Admitted {
     let terms = Terms {
         profiles: &Known::default(),
+        secrets: &secrets(),
         trust_tenant,
         reply_prefixes: &["kiln.reply.".to_owned()],
         worker: "w",
     };
     admit(body, properties, source, &terms)
+}
+
+/// One secret, which the tenant that nobody's jobs have may have too.
+fn secrets() -> Secrets {
+    let rule = Rule {
+        place: Place::Environment("KILN_TEST_ABSENT".to_owned()),
+        tenants: vec![Tenant::default(), "acme".parse().expect("a tenant")],
+        profiles: vec!["python".to_owned()],
+        expires_unix_ms: None,
+    };
+    Secrets([("api".to_owned(), rule)].into())
 }
 
 fn shared(body: &str, properties: &Properties) -> Admitted {
@@ -258,4 +271,23 @@ fn a_refusal_says_whose_it_is() {
         let (_, outcome) = refused(of(body.as_bytes(), &none, &source, false));
         assert_eq!(outcome.evidence["tenant"], tenant);
     }
+}
+
+#[test]
+fn who_may_be_anybody_has_no_secrets() {
+    let body = format!(r#"{JOB},"secrets":{{"A":"api"}}}}"#);
+    let properties = Properties::default();
+    let (pointer, outcome) = refused(shared(&body, &properties));
+    assert_eq!(pointer, "/secrets/A");
+    let said = outcome.message.expect("it says why");
+    assert!(
+        said.contains("the secret `api` is none that this job may have"),
+        "{said}"
+    );
+    for (tenant, trusted) in [(Some("acme"), false), (None, true)] {
+        let admitted = of(body.as_bytes(), &properties, &source(tenant), trusted);
+        assert_eq!(job(admitted).job.secrets["A"], "api");
+    }
+    let admitted = of(body.as_bytes(), &properties, &source(Some("evil")), false);
+    assert_eq!(refused(admitted).1.message, Some(said));
 }

@@ -56,6 +56,7 @@ words! {
         Admit = "admit",
         Journal = "journal",
         Fetch = "fetch",
+        Secrets = "secrets",
         Lease = "lease",
         Start = "start",
         Wait = "wait",

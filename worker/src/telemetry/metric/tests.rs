@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 mod eventful;
 
 /// The names of the contract, in the order of the code.
-const NAMES: [&str; 60] = [
+const NAMES: [&str; 61] = [
     "build_info",
     "clock_seconds",
     "ready",
@@ -41,6 +41,7 @@ const NAMES: [&str; 60] = [
     "amqp_returned_total",
     "dead_lettered_total",
     "duplicates_total",
+    "egress_total",
     "pool_sandboxes",
     "pool_target",
     "pool_size_max",

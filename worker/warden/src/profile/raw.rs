@@ -204,7 +204,10 @@ fn network(keys: &Keys) -> Option<Vec<String>> {
     for target in &allow {
         let good = target.rsplit_once(':').is_some_and(|(host, port)| {
             let port = port.parse::<u16>().is_ok_and(|port| port > 0);
-            let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-');
+            let plain = |b: u8| {
+                b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'[' | b']' | b':')
+            };
+            let host = host.strip_prefix("*.").unwrap_or(host);
             port && !host.is_empty() && host.bytes().all(plain)
         });
         if !good {

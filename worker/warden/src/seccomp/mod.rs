@@ -14,6 +14,7 @@
 //!
 //! - [`policy`]: verdicts, tests of arguments, lines
 //! - [`allowed`], [`refused`], [`arguments`]: the tables; [`scanner`]: that of a scan process
+//! - [`proxy`]: the table of the egress proxy, which is nobody's job
 //! - [`machine`]: names and numbers
 //! - [`bpf`]: from verdicts to a program
 
@@ -22,6 +23,7 @@ mod arguments;
 mod bpf;
 mod machine;
 mod policy;
+mod proxy;
 mod refused;
 mod scanner;
 
@@ -77,6 +79,16 @@ fn everything() -> Filter {
         instructions: vec![bpf::everything().to_bytes()],
         fatal: Vec::new(),
     }
+}
+
+/// The filter of the egress proxy.
+#[must_use]
+pub fn proxy_filter() -> Filter {
+    let rules = rules(&X86_64, &[proxy::PROXY]);
+    let otherwise = Rule::always(refuse(libc::EPERM));
+    filter(&X86_64, move |nr| {
+        rules.get(&nr).copied().unwrap_or(otherwise)
+    })
 }
 
 /// The name of a system call of this machine.

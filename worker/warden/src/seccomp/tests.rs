@@ -316,3 +316,47 @@ fn a_program_too_long_for_branches_goes_by_jumps() {
         assert_eq!(given, rule(nr).otherwise.returned(), "{nr}");
     }
 }
+
+#[test]
+fn the_proxy_can_speak_and_nothing_else() {
+    const ALLOW: u32 = 0x7fff_0000;
+    let proxy = proxy_filter();
+    assert_eq!(proxy.fatal, Vec::<u32>::new());
+    let numbers: BTreeMap<&str, u32> = X86_64.calls().map(|(nr, name)| (name, nr)).collect();
+    let errno = |number: libc::c_int| 0x0005_0000 + number.cast_unsigned();
+    let given = |call: &str, args: [u64; 3]| {
+        let [a, b, c] = args;
+        run(
+            &proxy.instructions,
+            &Call::new(numbers[call], [a, b, c, 0, 0, 0]),
+        )
+        .0
+    };
+    for call in "read recvmsg connect accept4 epoll_wait getrandom munmap exit_group".split(' ') {
+        assert_eq!(given(call, [0; 3]), ALLOW, "{call}");
+    }
+    for call in "open openat openat2 newfstatat readlink".split(' ') {
+        assert_eq!(given(call, [0; 3]), errno(libc::EACCES), "{call}");
+    }
+    for call in "execve execveat clone clone3 fork vfork ptrace process_vm_readv kill listen \
+                 socketpair mount unshare setns bpf io_uring_setup prctl seccomp setuid capset \
+                 chroot unlink mkdir memfd_create pidfd_open userfaultfd keyctl"
+        .split_whitespace()
+    {
+        assert_eq!(given(call, [0; 3]), errno(libc::EPERM), "{call}");
+    }
+    for (call, args, wanted) in [
+        ("socket", [2, 0x80801, 6], ALLOW),
+        ("socket", [10, 0x80802, 17], ALLOW),
+        ("socket", [1, 1, 0], errno(libc::EAFNOSUPPORT)),
+        ("socket", [16, 3, 0], errno(libc::EAFNOSUPPORT)),
+        ("socket", [2, 3, 1], errno(libc::EPERM)),
+        ("mmap", [0, 4096, 3], ALLOW),
+        ("mmap", [0, 4096, 5], errno(libc::EPERM)),
+        ("mprotect", [0, 4096, 4], errno(libc::EPERM)),
+        ("ioctl", [3, 0x5421, 0], ALLOW),
+        ("ioctl", [3, 0x5412, 0], errno(libc::EPERM)),
+    ] {
+        assert_eq!(given(call, args), wanted, "{call} {args:x?}");
+    }
+}

@@ -82,6 +82,7 @@ impl Sandbox {
                 cpu_ns: 10_000_000_000,
                 cpus_milli: 1000,
                 affinity: 0,
+                egress: false,
             },
             &fds,
         );

@@ -78,7 +78,8 @@ fn a_job_that_asks_for_what_nobody_gives_is_refused_not_run_with_less() {
     );
     assert_eq!(outcome.status, Status::Rejected);
     assert_eq!(outcome.job_id.as_str(), "n");
-    assert_eq!(outcome.evidence["pointer"], "/network/allow");
+    assert_eq!(outcome.evidence["pointer"], "/network/allow/0");
+    assert_eq!(outcome.evidence["allowed"], "none");
 }
 
 #[test]

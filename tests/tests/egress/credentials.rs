@@ -1,0 +1,282 @@
+//! Does a secret go where it is for and nowhere else: into one job's environment, or only to the proxy?
+
+use crate::{CLIENT, World};
+use acceptance::batch::{Batch, text};
+use acceptance::kiln::command;
+use acceptance::outside::Answer;
+use acceptance::{batch, places};
+use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// What must be nowhere but where it is for.
+const VALUE: &str = "hunter2-the-value-itself";
+
+/// A site that speaks TLS as `api.test`, says what its requests carried, and ends with the test.
+struct Secure {
+    process: Child,
+    port: u16,
+}
+
+impl Secure {
+    fn start(folder: &Path) -> Self {
+        let request = "[req]\ndistinguished_name = name\nx509_extensions = more\nprompt = no\n\
+                       [name]\nCN = api.test\n\
+                       [more]\nsubjectAltName = DNS:api.test\nbasicConstraints = CA:FALSE\n";
+        std::fs::write(folder.join("request"), request).expect("scratch");
+        let made = Command::new("openssl")
+            .args(["req", "-x509", "-config", "request", "-nodes", "-days", "2"])
+            .args(["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"])
+            .args(["-keyout", "key.pem", "-out", "cert.pem"])
+            .current_dir(folder)
+            .output()
+            .expect("openssl can be started");
+        assert!(made.status.success(), "{made:?}");
+        let site = r#"
+import http.server, ssl
+class Site(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        said = f"{self.path} {self.headers['Host']} {len(self.headers.get_all('Authorization', []))} "
+        said += str(self.headers['Authorization'] == "Bearer hunter2-the-value-itself")
+        self.send_response(200); self.end_headers(); self.wfile.write(said.encode())
+    def log_message(self, *_): pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site)
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain("cert.pem", "key.pem")
+server.socket = context.wrap_socket(server.socket, server_side=True)
+print(server.server_port, flush=True)
+server.serve_forever()
+"#;
+        let mut process = Command::new("python3")
+            .args(["-c", site])
+            .current_dir(folder)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("python3 can be started");
+        let mut line = String::new();
+        let stdout = process.stdout.take().expect("it is a pipe");
+        BufReader::new(stdout)
+            .read_line(&mut line)
+            .expect("it says its port");
+        let port = line.trim().parse().expect("a port");
+        Self { process, port }
+    }
+}
+
+impl Drop for Secure {
+    fn drop(&mut self) {
+        self.process.kill().expect("it is ours");
+        self.process.wait().expect("it ends");
+    }
+}
+
+/// A file that holds the value and is root's alone.
+fn key(folder: &Path) -> String {
+    let path = folder.join("key");
+    std::fs::write(&path, VALUE).expect("scratch");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o400)).expect("ours");
+    path.display().to_string()
+}
+
+#[test]
+fn a_credential_is_attached_outside_and_only_where_it_is_for() {
+    let folder = places::scratch();
+    let secure = Secure::start(folder.path());
+    let port = secure.port;
+    let ca = folder.path().join("cert.pem");
+    let always = || Answer::Always(crate::addresses(&["127.0.0.1"]));
+    let names = ["api.test", "wrong.test"].map(|name| (name.to_owned(), always()));
+    let world = World::new(
+        names.into(),
+        &format!(
+            "ca_file = {ca:?}\n\
+             [secrets.api]\nfile = {:?}\ntenants = ['default']\nprofiles = ['python']\n\
+             [credentials.api]\nsecret = 'api'\nhost = 'api.test:{port}'\npath = '/v1/'\nbefore = 'Bearer '\n\
+             [credentials.wrong]\nsecret = 'api'\nhost = 'wrong.test:{port}'\npath = '/'\n",
+            key(folder.path())
+        ),
+    );
+    let jobs = |tenant: &str| {
+        let code = format!(
+            r#"{CLIENT}
+def show(name, data): print(name, status(data), data.split(b"\r\n\r\n", 1)[-1].decode().strip())
+show("attached", get("api.test", "/v1/x"))
+show("in place", get("api.test", "/v1/y", "Authorization: mine\r\nauthorization: two\r\n"))
+show("outside", get("api.test", "/v2/x"))
+show("around", get("api.test", "/v1/../v2"))
+show("not it", get("wrong.test", "/x"))
+print("hunter2" in repr(os.environ), any(b"hunter2-the" in open(f"/proc/self/{{f}}", "rb").read() for f in ("environ", "cmdline")))
+"#
+        );
+        json!({"schema": "kiln.job.v1", "id": format!("job-{tenant}"), "tenant": tenant, "code": code,
+            "network": {"allow": [format!("api.test:{port}"), format!("wrong.test:{port}")]}})
+    };
+    let config = std::fs::read_to_string(&world.config).expect("it was written");
+    let ceiling = format!(
+        "{config}[profiles.python.network]\nallow = ['api.test:{port}', 'wrong.test:{port}']\n"
+    );
+    std::fs::write(&world.config, ceiling).expect("scratch");
+    let config = world.config.display().to_string();
+    let mut batch = Batch::start(1, &["--config", &config]);
+    batch.send(&jobs("default"));
+    batch.send(&jobs("other"));
+    let ended = batch.end();
+    let of = |id: &str| -> &Value {
+        let found = ended.results.iter().find(|result| result["job_id"] == id);
+        found.unwrap_or_else(|| panic!("{ended:#?}"))
+    };
+    let own = text(of("job-default"), "stdout");
+    let lines: Vec<_> = own.lines().collect();
+    assert_eq!(lines.len(), 6, "{ended:#?}");
+    let host = format!("api.test:{port}");
+    assert_eq!(lines[0], format!("attached 200 /v1/x {host} 1 True"));
+    assert_eq!(lines[1], format!("in place 200 /v1/y {host} 1 True"));
+    assert!(
+        lines[2].starts_with("outside 403 kiln: `api.test:80` is not allowed"),
+        "{own}"
+    );
+    assert!(
+        lines[3].starts_with("around 400 kiln: the request is not served"),
+        "{own}"
+    );
+    assert!(
+        lines[4].starts_with("not it 502 kiln:") && lines[4].contains("did not show by TLS"),
+        "{own}"
+    );
+    assert_eq!(lines[5], "False False");
+    // Another tenant's requests are plain ones, to a port that it was not granted.
+    let other = text(of("job-other"), "stdout");
+    assert!(
+        other.starts_with("attached 403 kiln: `api.test:80` is not allowed"),
+        "{other}"
+    );
+    assert!(!format!("{ended:?}").contains(VALUE));
+}
+
+#[test]
+fn a_secret_is_in_the_environment_of_its_job_and_nowhere_else() {
+    let folder = places::scratch();
+    let config = folder.path().join("kiln.toml");
+    let own = "tenants = ['acme']\nprofiles = ['python']";
+    let toml = format!(
+        "[secrets.'acme/file']\nfile = {:?}\n{own}\n\
+         [secrets.'acme/variable']\nenvironment = 'KILN_TEST_VALUE'\n{own}\n\
+         [secrets.'acme/old']\nenvironment = 'KILN_TEST_VALUE'\n{own}\nexpires = 2020-01-01\n\
+         [secrets.'acme/bash']\nenvironment = 'KILN_TEST_VALUE'\ntenants = ['acme']\nprofiles = ['bash']\n",
+        key(folder.path())
+    );
+    std::fs::write(&config, toml).expect("scratch");
+    let code = format!(
+        "import os, hashlib\nwanted = {:?}\n\
+         print(*[hashlib.sha256(os.environ[name].encode()).hexdigest() == wanted for name in ('A', 'B')])\n\
+         print(len([name for name in os.environ if 'KILN' in name]))\n",
+        sha256(VALUE)
+    );
+    let job = |id: &str, tenant: &str, secrets: Value| {
+        let mut job = batch::python(id, &code);
+        job["tenant"] = tenant.into();
+        job["secrets"] = secrets;
+        format!("{job}\n")
+    };
+    let jobs = folder.path().join("jobs.jsonl");
+    let lines = [
+        job(
+            "good",
+            "acme",
+            json!({"A": "acme/file", "B": "acme/variable"}),
+        ),
+        job("theirs", "evil", json!({"A": "acme/file"})),
+        job("absent", "evil", json!({"A": "acme/none"})),
+        job("old-theirs", "evil", json!({"A": "acme/old"})),
+        job("old", "acme", json!({"A": "acme/old"})),
+        job("profile", "acme", json!({"A": "acme/bash"})),
+    ];
+    std::fs::write(&jobs, lines.concat()).expect("scratch");
+    let out = folder.path().join("out");
+    let ended = command(folder.path())
+        .env("KILN_TEST_VALUE", VALUE)
+        .env("KILN_LOG", "trace")
+        .args(["batch", "--slots", "1", "--config"])
+        .arg(&config)
+        .arg("--out")
+        .arg(&out)
+        .arg(&jobs)
+        .output()
+        .expect("kiln can be started");
+    let stdout = String::from_utf8_lossy(&ended.stdout).into_owned();
+    let results: Vec<Value> = stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let of = |id: &str| {
+        let found = results.iter().find(|result| result["job_id"] == id);
+        found.unwrap_or_else(|| panic!("no `{id}` in {results:#?}"))
+    };
+    assert_eq!(text(of("good"), "stdout"), "True True\n0\n", "{results:#?}");
+    let said = |id: &str| {
+        let result = of(id);
+        assert_eq!(
+            (&result["status"], &result["evidence"]["pointer"]),
+            (&json!("rejected"), &json!("/secrets/A"))
+        );
+        let message = result["message"].as_str().expect("it says why");
+        let (_, said) = message.split_once("the secret `").expect("it names it");
+        said.split_once('`').expect("it ends").1.to_owned()
+    };
+    assert_eq!(
+        said("theirs"),
+        said("absent"),
+        "nobody learns what is there"
+    );
+    assert_eq!(said("old-theirs"), said("absent"));
+    assert!(said("old").contains("has expired") && said("profile").contains("this profile"));
+    let stderr = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(
+        stderr.contains("TRACE") || stderr.contains("DEBUG"),
+        "it was to say much"
+    );
+    assert!(!stdout.contains(VALUE) && !stderr.contains(VALUE));
+    let mut folders = vec![out];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("it was made") {
+            let path = entry.expect("readable").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let bytes = std::fs::read(&path).expect("readable");
+            let found = bytes
+                .windows(VALUE.len())
+                .any(|part| part == VALUE.as_bytes());
+            assert!(!found, "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn a_value_that_is_gone_fails_the_platform_and_not_the_job() {
+    let world = World::new(
+        Vec::new(),
+        "[secrets.api]\nfile = '/run/absent/key'\ntenants = ['default']\nprofiles = ['python']\n",
+    );
+    let config = world.config.display().to_string();
+    let mut batch = Batch::start(1, &["--config", &config]);
+    let mut job = batch::python("a", "print('RAN')");
+    job["secrets"] = json!({"A": "api"});
+    batch.send(&job);
+    let result = batch.next(Duration::from_secs(60)).expect("an answer");
+    assert_eq!(result["status"], "platform_error", "{result:#}");
+    assert!(!text(&result, "stdout").contains("RAN"));
+    drop(batch.end());
+}
+
+fn sha256(text: &str) -> String {
+    use sha2::Digest as _;
+    let digest = sha2::Sha256::digest(text.as_bytes());
+    digest
+        .iter()
+        .fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
+}
