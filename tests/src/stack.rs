@@ -6,7 +6,7 @@
 //! - [`broker`], [`redis`], [`objects`]: the servers it leans on
 //! - [`prometheus`]: who asks the workers, and by whose rules
 //! - [`client`], [`letter`]: who submits jobs and hears the outcomes
-//! - [`browser`]: who looks at the worker's page
+//! - [`browser`], [`collector`]: who looks at the worker's page, and hears its traces
 //! - [`process`], [`folder`], [`ports`], [`http`]: what all of them are made of
 //!
 //! Every server is bound to 127.0.0.1 below the ephemeral ports (a client that retries a port of that range can connect
@@ -15,6 +15,7 @@
 pub mod broker;
 pub mod browser;
 pub mod client;
+pub mod collector;
 pub mod folder;
 pub mod http;
 pub mod letter;

@@ -111,7 +111,7 @@ fn every_job_has_one_event_and_no_word_of_its_own_is_logged_at_any_level() {
     }
     assert_eq!(event["stdout"]["sha256"], outcome["stdout"]["sha256"]);
     assert_eq!(event["artifacts"]["released"], 1);
-    assert_eq!(event["artifacts"]["verdicts"], json!({"unscanned": 1}));
+    assert_eq!(event["artifacts"]["verdicts"], json!({"clean": 1}));
     assert_eq!(
         (&event["tenant"], &event["queue"]),
         (&json!("default"), &json!("kiln.jobs.interactive"))

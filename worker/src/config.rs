@@ -173,6 +173,8 @@ pub struct Telemetry {
     /// `None` where it is switched off.
     pub listen: Option<SocketAddr>,
     pub log: LogFormat,
+    /// The collector of traces; `None` where there is none.
+    pub otlp: Option<String>,
 }
 
 /// `[scanner]`.

@@ -38,6 +38,7 @@ use crate::registry::Registry;
 use crate::store::ledger::Ledger;
 use crate::telemetry::metric::Metrics;
 use crate::telemetry::readiness::Readiness;
+use crate::telemetry::trace::Traces;
 use kiln_protocol::id::Tenant;
 use running::Running;
 use std::collections::BTreeMap;
@@ -57,6 +58,7 @@ pub struct Parts {
     pub journal: Journal,
     pub metrics: Arc<Metrics>,
     pub readiness: Readiness,
+    pub traces: Traces,
     /// The queues that jobs come by.
     pub sources: Vec<Arc<Source>>,
     /// Shares of tenants with queues of their own.
@@ -86,6 +88,7 @@ pub(crate) struct Service {
     registry: Registry,
     journal: Journal,
     metrics: Arc<Metrics>,
+    traces: Traces,
     terms: Terms,
     running: Running,
     tombs: Tombs,

@@ -9,6 +9,7 @@
 //! - [`recent`]: what happened in the last five minutes; [`status`]: one worker, whole, for people;
 //!   [`verdict`]: what to know of it first
 //! - [`wide`]: the one event that is logged of each job; `log`: how it is written
+//! - [`trace`]: where the time of a job went, for a collector of OpenTelemetry
 //! - [`http`]: the listener that says so; `page`: how a browser shows it
 
 pub mod event;
@@ -23,5 +24,6 @@ mod process;
 pub mod readiness;
 pub mod recent;
 pub mod status;
+pub mod trace;
 pub mod verdict;
 pub mod wide;

@@ -69,5 +69,8 @@ QUEUE = Dashboard(
             Panel("Dropped news", "How much news waits for the next whole record?", (Query(total("kiln_redis_dropped_total", "instance"), "{{instance}}"),),
                   unit="ops", runbook="KilnRedisBehind"),
         )),
+        Row("Traces: no job waits for them", (
+            Panel("Spans", "Does the collector of traces take what it is sent?", (Query(total("kiln_trace_spans_total", "result"), "{{result}}"),), unit="ops"),
+        )),
     ),
 )

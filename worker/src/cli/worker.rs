@@ -20,6 +20,7 @@ use crate::telemetry::event::Reaped;
 use crate::telemetry::holdings::{Holdings, Watching};
 use crate::telemetry::metric::{Disk, Metrics, Orphan};
 use crate::telemetry::readiness::Readiness;
+use crate::telemetry::trace::{Exporter, Traces};
 use crate::telemetry::{http, status};
 use kiln_protocol::job::Class;
 use kiln_protocol::topology::jobs_queue;
@@ -85,6 +86,7 @@ async fn serve(config: Config, amqp: Amqp) -> Result<Exit, Stop> {
                 .map_err(|error| config_stop(&error))?,
         ),
     };
+    let (traces, exporter) = traces(&config, &metrics)?;
     let ledger = Ledger::open(&config.store, Arc::clone(&metrics))
         .await
         .map_err(|error| store_stop_at(&config.store, &error))?
@@ -135,6 +137,7 @@ async fn serve(config: Config, amqp: Amqp) -> Result<Exit, Stop> {
         journal,
         metrics,
         readiness,
+        traces,
         sources,
         shares: config
             .tenants
@@ -144,6 +147,9 @@ async fn serve(config: Config, amqp: Amqp) -> Result<Exit, Stop> {
         terms: terms(config),
     };
     let (drained, closed) = service::run(parts, incoming, wishes(asked, drain_asked)).await;
+    if let Some(exporter) = exporter {
+        exporter.close().await;
+    }
     if let Some(server) = server {
         server.close().await;
     }
@@ -158,6 +164,16 @@ async fn serve(config: Config, amqp: Amqp) -> Result<Exit, Stop> {
         }
         Drained::WardenGone => Exit::Unavailable,
     })
+}
+
+/// Where traces go, and who brings them there.
+fn traces(config: &Config, metrics: &Arc<Metrics>) -> Result<(Traces, Option<Exporter>), Stop> {
+    let Some(otlp) = &config.telemetry.otlp else {
+        return Ok((Traces::off(), None));
+    };
+    let to = Traces::to(otlp, &config.worker.name, Arc::clone(metrics));
+    let (traces, exporter) = to.map_err(|error| config_stop(&error))?;
+    Ok((traces, Some(exporter)))
 }
 
 /// What the listener shows.

@@ -120,6 +120,8 @@ impl Config {
         let listen = listen.map_or_else(|| "off".to_owned(), |listen| listen.to_string());
         put(TELEMETRY.name, "listen", json!(listen));
         put(TELEMETRY.name, "log", json!(self.telemetry.log.as_str()));
+        let otlp = self.telemetry.otlp.as_deref().unwrap_or("off");
+        put(TELEMETRY.name, "otlp", json!(otlp));
         self.scanner(&mut put);
         self.network(&mut put);
         for (name, tenant) in &self.tenants {

@@ -138,6 +138,7 @@ pub(super) const TELEMETRY: Section = Section {
     keys: &[
         key("listen", Kind::Text, "The address of the status page, /metrics, /livez and /readyz, or `off`"),
         key("log", Kind::Words(&LOG), "How log lines look"),
+        key("otlp", Kind::Text, "The collector of traces, as http://host:4318, or `off`"),
     ],
 };
 

@@ -187,9 +187,9 @@ fn place(text: &str) -> Result<Place, String> {
 
 /// What an operator sees; what is seen from elsewhere goes to the warnings.
 pub(super) fn telemetry(sources: &Sources, warnings: &mut Vec<String>) -> Telemetry {
-    let (listen, log) = sources.section(&TELEMETRY, |keys| {
+    let (listen, log, otlp) = sources.section(&TELEMETRY, |keys| {
         let log = [LogFormat::Text, LogFormat::Json].map(|log| (log.as_str(), log));
-        (listen(keys), keys.word("log", &log))
+        (listen(keys), keys.word("log", &log), otlp(keys))
     });
     let listen = match listen {
         None => Some(LISTEN),
@@ -204,12 +204,36 @@ pub(super) fn telemetry(sources: &Sources, warnings: &mut Vec<String>) -> Teleme
     Telemetry {
         listen,
         log: log.unwrap_or(LogFormat::Text),
+        otlp,
     }
 }
 
 enum Listen {
     At(SocketAddr),
     Off,
+}
+
+/// The collector of traces, where there is one.
+fn otlp(keys: &Keys) -> Option<String> {
+    let text = keys.text("otlp").filter(|text| *text != OFF)?;
+    match url::parse(text, &["http", "https"], "http://host:4318") {
+        Ok(url) if url.user => {
+            keys.wrong("otlp", "a user and a password do not belong here");
+            None
+        }
+        Ok(url) if !matches!(url.path, "" | "/") => {
+            keys.wrong(
+                "otlp",
+                "its path is always `/v1/traces`: write `http://host:4318`",
+            );
+            None
+        }
+        Ok(_) => Some(text.to_owned()),
+        Err(problem) => {
+            keys.wrong("otlp", problem);
+            None
+        }
+    }
 }
 
 fn listen(keys: &Keys) -> Option<Listen> {

@@ -49,7 +49,7 @@ use backoff::Backoff;
 use connect::Address;
 use kiln_protocol::id::Tenant;
 use kiln_protocol::topology::Topology;
-use lapin::types::ShortString;
+use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{BasicProperties, Connection};
 use pace::Pace;
 use publish::{Publisher, Way};
@@ -218,6 +218,7 @@ impl Broker {
             kind,
             message_id,
             correlation_id,
+            traceparent,
         } = message;
         let mut properties = BasicProperties::default()
             .with_delivery_mode(2)
@@ -225,6 +226,12 @@ impl Broker {
             .with_type(short(kind)?);
         if let Ok(since) = SystemTime::now().duration_since(UNIX_EPOCH) {
             properties = properties.with_timestamp(since.as_secs());
+        }
+        if let Some(traceparent) = traceparent {
+            let mut headers = FieldTable::default();
+            let value = AMQPValue::LongString(traceparent.into());
+            headers.insert("traceparent".into(), value);
+            properties = properties.with_headers(headers);
         }
         if let Some(id) = message_id {
             properties = properties.with_message_id(short(id)?);

@@ -42,7 +42,6 @@ pub(super) struct Request {
     pub(super) job: Job,
     pub(super) warnings: Vec<Warning>,
     pub(super) reply: Reply,
-    pub(super) trace_id: Option<String>,
 }
 
 /// A job that is refused.
@@ -123,7 +122,6 @@ pub(super) fn admit(
         }),
         None => Admitted::Job(Box::new(Request {
             reply: Reply::of(properties, &job.id, terms.reply_prefixes),
-            trace_id: trace_id(properties),
             job,
             warnings,
         })),
@@ -264,20 +262,6 @@ fn differs(differs: bool, what: &str, field: &str, warnings: &mut Vec<Warning>) 
             pointer: Some(format!("/{field}")),
         });
     }
-}
-
-/// The trace of a W3C `traceparent`; one that is none is ignored.
-fn trace_id(properties: &Properties) -> Option<String> {
-    let Some(Header::Text(parent)) = properties.headers.get("traceparent") else {
-        return None;
-    };
-    let mut parts = parent.split('-');
-    let (version, trace) = (parts.next()?, parts.next()?);
-    let hex = |text: &str, length| {
-        text.len() == length && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-    };
-    let valid = hex(version, 2) && hex(trace, 32) && trace.bytes().any(|b| b != b'0');
-    valid.then(|| trace.to_owned())
 }
 
 #[cfg(test)]

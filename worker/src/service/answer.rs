@@ -11,6 +11,7 @@ use crate::report::whose;
 use crate::store::ledger::Committed;
 use crate::telemetry::event::{DeadLettered, Returned};
 use crate::telemetry::metric::DeadReason;
+use crate::telemetry::trace::Trace;
 use crate::telemetry::wide;
 use kiln_protocol::id::{JobId, Tenant};
 use kiln_protocol::job::Class;
@@ -37,9 +38,16 @@ pub(super) struct Address {
     /// Of the metrics: the profile's name, or what the job asked for.
     pub(super) profile: String,
     pub(super) reply: Reply,
+    pub(super) trace: Trace,
 }
 
 impl Address {
+    /// Says in its trace whose it is.
+    pub(super) fn traced(&self) {
+        self.trace
+            .job(&self.id, &self.tenant, self.class, &self.profile);
+    }
+
     /// What is said of it in the log.
     pub(super) fn delivery<'a>(
         &'a self,
@@ -71,6 +79,17 @@ impl Service {
         outcome: &Outcome,
         ticket: &Ticket,
     ) -> Result<Arc<[u8]>, Lost> {
+        let traced = outcome
+            .trace_id
+            .is_none()
+            .then(|| address.trace.id())
+            .flatten();
+        let traced = traced.map(|trace| Outcome {
+            trace_id: Some(trace),
+            ..outcome.clone()
+        });
+        let outcome = traced.as_ref().unwrap_or(outcome);
+        address.trace.outcome(outcome);
         let document: Arc<[u8]> = outcome.to_json().into_bytes().into();
         let put = || self.ledger.commit(&address.id, Arc::clone(&document));
         match self.waited(ticket, put).await? {
@@ -106,7 +125,9 @@ impl Service {
         }
         if self.publish(address, document, &ticket).await {
             reach(Point::Confirmed, &address.id);
+            let began = address.trace.now();
             ticket.ack().await;
+            address.trace.settled(began);
             reach(Point::Acked, &address.id);
         }
         // Else the delivery is not ours any more: it comes again, here or elsewhere, and whoever
@@ -155,10 +176,13 @@ impl Service {
             kind: OUTCOME_SCHEMA.to_owned(),
             message_id: Some(address.id.to_string()),
             correlation_id: Some(address.reply.correlation_id.clone()),
+            traceparent: address.trace.header(),
         };
         let everybody = async {
             let key = format!("{}.{status}", address.tenant);
-            let told = self.confirmed(message(RESULTS, key), ticket).await;
+            let began = address.trace.now();
+            let told = self.confirmed(message(RESULTS, key.clone()), ticket).await;
+            address.trace.sent(began, RESULTS, &key, told);
             if told {
                 reach(Point::Published, &address.id);
             }

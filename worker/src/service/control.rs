@@ -64,6 +64,7 @@ impl Service {
                 kind: CONTROL_SCHEMA.to_owned(),
                 message_id: None,
                 correlation_id,
+                traceparent: None,
             };
             if let Err(error) = self.broker.publish(outgoing).await {
                 tracing::warn!(error = chain(&error), "a cancellation is not answered");

@@ -41,6 +41,7 @@ impl Service {
             return Ok(());
         }
         let id = address.id.clone();
+        context.trace.failed(fault.step().as_str());
         let outcome = faulted::outcome(id, fault, &self.terms.worker);
         if outcome.status == Status::Rejected {
             return self.conclude(address, &outcome, ticket).await;

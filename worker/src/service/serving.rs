@@ -16,6 +16,7 @@ use crate::journal::Note;
 use crate::report::answer::now_unix_ms;
 use crate::telemetry::event::Panicked;
 use crate::telemetry::metric::DeadReason;
+use crate::telemetry::trace::{Parent, Trace};
 use crate::telemetry::wide::{self, Asked};
 use futures_util::FutureExt as _;
 use kiln_protocol::job::Job;
@@ -38,6 +39,7 @@ pub(super) struct Context {
     /// A token of this execution, for the journal and the fleet.
     pub(super) run: String,
     pub(super) began_unix_ms: u64,
+    pub(super) trace: Trace,
 }
 
 impl Service {
@@ -50,14 +52,16 @@ impl Service {
             ticket,
             received,
         } = delivery;
+        let trace = self.traces.begin(parent(&properties), &source.queue);
         let admitted = self.admitted(&body, &properties, &source);
         match admitted {
             Admitted::Dead { reason, detail } => {
+                trace.failed(reason.as_str());
                 self.dead_letter(ticket, reason, &detail).await;
                 None
             }
             Admitted::Refused(refused) => {
-                self.refuse(*refused, &source, ticket).await;
+                self.refuse(*refused, &source, ticket, trace).await;
                 None
             }
             Admitted::Job(request) => {
@@ -66,6 +70,7 @@ impl Service {
                     received,
                     run: uuid::Uuid::now_v7().simple().to_string(),
                     began_unix_ms: now_unix_ms(),
+                    trace,
                 };
                 self.guarded(*request, &context, &source, ticket).await
             }
@@ -84,7 +89,7 @@ impl Service {
     }
 
     /// Tells the sender of a job that is refused.
-    async fn refuse(&self, refused: Refused, source: &Source, ticket: Ticket) {
+    async fn refuse(&self, refused: Refused, source: &Source, ticket: Ticket, trace: Trace) {
         let Refused {
             outcome,
             tenant,
@@ -96,7 +101,9 @@ impl Service {
             class: source.class,
             profile: String::new(),
             reply,
+            trace,
         };
+        address.traced();
         if let Err(Lost) = self.refuse_as(&address, &outcome, ticket).await {
             tracing::debug!(job_id = %address.id, "a delivery was lost before it was refused");
         }
@@ -162,7 +169,9 @@ impl Service {
             class: source.class,
             profile: request.job.profile.clone(),
             reply: request.reply.clone(),
+            trace: context.trace.clone(),
         };
+        address.traced();
         reach(Point::Delivered, &address.id);
         let place = match self.running.enter(&address.id, &address.tenant) {
             Entry::Free(place) => place,
@@ -198,8 +207,9 @@ impl Service {
             attempt: context.attempt(crashes),
             redelivered: context.properties.redelivered,
             queue_wait_us: context.queue_wait_us(),
-            trace_id: request.trace_id.clone(),
+            trace_id: context.trace.id(),
         };
+        let began = context.trace.now();
         let ran = self
             .run(&request, delivered, &place, context, crashes > 0)
             .await;
@@ -207,6 +217,8 @@ impl Service {
         match ran {
             Ok(finished) => {
                 let cpu_us = self.count(&address, &finished);
+                context.trace.stages(began, &finished.outcome.timing_us);
+                context.trace.outcome(&finished.outcome);
                 let told = address.delivery(Some(&source.queue), Some(&context.run));
                 let heavy = tell(&told, asked.as_deref(), finished.outcome, finished.ours);
                 self.settle(&address, finished.document, ticket).await;
@@ -317,6 +329,14 @@ fn tell(
     (ours && asked.is_none() && wide::is_wanted()).then(|| Box::new(outcome))
 }
 
+/// The trace that the sender wants the job to be in.
+fn parent(properties: &Properties) -> Option<Parent> {
+    match properties.headers.get("traceparent") {
+        Some(Header::Text(header)) => Parent::parse(header),
+        _ => None,
+    }
+}
+
 impl Context {
     /// How often our own failure has been tried again.
     pub(super) fn retries(&self) -> u32 {
@@ -362,6 +382,7 @@ mod tests {
             received: Instant::now(),
             run: "r".to_owned(),
             began_unix_ms: 0,
+            trace: Trace::default(),
         };
         assert_eq!(context.attempt(1), u32::MAX);
     }

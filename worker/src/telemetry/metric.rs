@@ -93,6 +93,9 @@ impl Metrics {
         for word in Limit::ALL.map(Limit::as_str) {
             names.limits_hit.with_label_values(&[word]).inc_by(0);
         }
+        for word in ["exported", "dropped"] {
+            names.trace_spans.with_label_values(&[word]).inc_by(0);
+        }
         for word in Orphan::ALL.map(Orphan::as_str) {
             names.orphans.with_label_values(&[word]).inc_by(0);
         }
@@ -326,6 +329,13 @@ impl Metrics {
 
     pub fn duplicate(&self) {
         self.names.duplicates.inc();
+    }
+
+    /// What became of spans, which are none where there is no collector.
+    pub fn trace_spans(&self, exported: bool, spans: usize) {
+        let result = if exported { "exported" } else { "dropped" };
+        let counter = self.names.trace_spans.with_label_values(&[result]);
+        counter.inc_by(spans as u64);
     }
 
     /// What a reset found in a sandbox.

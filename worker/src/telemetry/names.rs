@@ -109,6 +109,7 @@ figures! {
     redis_command: HistogramVec = "redis_command_seconds", "How long Redis took", ["call"], &SHORT;
     redis_lag: GaugeVec = "redis_lag_seconds", "How long the record in Redis has lacked something", [], &NONE;
     redis_dropped: IntCounter = "redis_dropped_total", "News for Redis that were given up on; the next whole record has them", [], &NONE;
+    trace_spans: IntCounterVec = "trace_spans_total", "Spans, by whether the collector has them", ["result"], &NONE;
     panics: IntCounter = "panics_total", "Tasks that ended by a bug", [], &NONE;
 }
 

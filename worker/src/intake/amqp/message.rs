@@ -14,6 +14,8 @@ pub struct Outgoing {
     pub kind: String,
     pub message_id: Option<String>,
     pub correlation_id: Option<String>,
+    /// The trace that it belongs to.
+    pub traceparent: Option<String>,
 }
 
 /// What the broker said of a published message.

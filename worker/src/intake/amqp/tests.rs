@@ -77,6 +77,7 @@ impl Fixture {
                 kind: "kiln.job.v1".to_owned(),
                 message_id: Some(id.to_owned()),
                 correlation_id: None,
+                traceparent: None,
             })
             .await;
         assert_eq!(published.expect("it is confirmed"), Published::Routed);

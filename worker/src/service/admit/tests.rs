@@ -247,23 +247,6 @@ fn a_reply_queue_of_another_name_is_refused() {
 }
 
 #[test]
-fn a_trace_is_taken_where_it_is_one() {
-    let trace = "0af7651916cd43dd8448eb211c80319c";
-    for (parent, wanted) in [
-        (format!("00-{trace}-b7ad6b7169203331-01"), Some(trace)),
-        (format!("00-{}-b7ad6b7169203331-01", "0".repeat(32)), None),
-        ("00-XY-b7-01".to_owned(), None),
-        (String::new(), None),
-    ] {
-        let request = job(shared(
-            &format!("{JOB}}}"),
-            &header("traceparent", Header::Text(parent)),
-        ));
-        assert_eq!(request.trace_id.as_deref(), wanted);
-    }
-}
-
-#[test]
 fn a_refusal_says_whose_it_is() {
     let body = format!("{JOB},\"limits\":1}}");
     let none = Properties::default();

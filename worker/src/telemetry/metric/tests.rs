@@ -69,6 +69,7 @@ const NAMES: [&str; 61] = [
     "redis_command_seconds",
     "redis_lag_seconds",
     "redis_dropped_total",
+    "trace_spans_total",
     "panics_total",
 ];
 

@@ -17,6 +17,7 @@ fn result(key: &str) -> Outgoing {
         kind: "kiln.outcome.v1".to_owned(),
         message_id: Some("id".to_owned()),
         correlation_id: None,
+        traceparent: None,
     }
 }
 

@@ -154,6 +154,7 @@ async fn broker_a_direct_reply_that_cannot_be_read_harms_no_other() {
         kind: "kiln.outcome.v1".to_owned(),
         message_id: None,
         correlation_id: None,
+        traceparent: None,
     };
     let unreadable = broker.publish(to("amq.rabbitmq.reply-to.AAAA.AAAA"));
     let others = async {

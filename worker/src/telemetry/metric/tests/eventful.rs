@@ -39,6 +39,7 @@ pub(super) fn eventful() -> Arc<Metrics> {
         what: "task",
     };
     panicked.emit(&metrics);
+    metrics.trace_spans(true, 1);
     DrainBegan {
         running: 1,
         grace: moment,
