@@ -12,7 +12,7 @@ SCHEMA = 39
 """The version of Grafana's dashboard schema that is written: Grafana 10 and newer read it."""
 
 Kind = Literal["timeseries", "stat", "table", "bargauge", "state-timeline"]
-Unit = Literal["short", "s", "bytes", "percentunit", "ops", "reqps", "dateTimeFromNow", "bool", "none"]
+Unit = Literal["short", "s", "bytes", "binBps", "percentunit", "ops", "reqps", "dateTimeFromNow", "bool", "none"]
 
 # Okabe and Ito's colours: told apart by colour-blind eyes, on light and dark ground.
 BLUE, SKY, GREEN, YELLOW = "#0072B2", "#56B4E9", "#009E73", "#E69F00"
@@ -101,7 +101,7 @@ def variable(name: str) -> dict[str, Any]:
     return {
         "type": "query", "name": name, "label": label, "hide": 0,
         "datasource": {"type": "prometheus", "uid": "${datasource}"},
-        "definition": query, "query": {"query": query, "refId": f"variable-{name}"},
+        "query": {"query": query, "refId": f"variable-{name}"},
         "refresh": 2, "sort": 1, "multi": True, "includeAll": True, "allValue": ".*",
         "current": {"selected": True, "text": ["All"], "value": ["$__all"]},
         "options": [], "regex": "", "skipUrlSync": False,
@@ -111,7 +111,8 @@ def variable(name: str) -> dict[str, Any]:
 def templating(dashboard: Dashboard, runbooks: str) -> list[dict[str, Any]]:
     source = {
         "type": "datasource", "name": "datasource", "label": "Prometheus", "query": "prometheus",
-        "current": {}, "hide": 0, "includeAll": False, "multi": False, "options": [], "refresh": 1,
+        "current": {"selected": True, "text": "Prometheus", "value": "kiln-prometheus"},
+        "hide": 0, "includeAll": False, "multi": False, "options": [], "refresh": 1,
         "regex": "", "skipUrlSync": False,
     }
     books = {
@@ -150,7 +151,8 @@ def defaults(panel: Panel) -> dict[str, Any]:
     if panel.kind == "timeseries":
         scale = {"type": "log", "log": 10} if panel.log else {"type": "linear"}
         of["custom"] = {
-            "drawStyle": "line", "lineWidth": 1, "fillOpacity": 25 if panel.stacked else 0,
+            # A line along the top of a stack would be of whichever comes last, be it nought.
+            "drawStyle": "line", "lineWidth": 0 if panel.stacked else 1, "fillOpacity": 70 if panel.stacked else 0,
             "lineInterpolation": "linear", "showPoints": "never", "spanNulls": False,
             "stacking": {"group": "A", "mode": "normal" if panel.stacked else "none"},
             "scaleDistribution": scale, "axisPlacement": "auto",
@@ -217,8 +219,11 @@ def merged(panel: Panel) -> list[dict[str, Any]]:
 def panel_json(panel: Panel, number: int, x: int, y: int) -> dict[str, Any]:
     links = []
     if panel.runbook:
-        links = [{"title": f"Runbook {panel.runbook}", "targetBlank": True,
-                  "url": f"${{runbooks}}/{panel.runbook}.md"}]
+        links = [{
+            "type": "link", "title": f"Runbook {panel.runbook}", "targetBlank": True,
+            "url": f"${{runbooks}}/{panel.runbook}.md", "asDropdown": False, "icon": "doc",
+            "includeVars": False, "keepTime": False, "tags": [], "tooltip": "What to do",
+        }]
     return {
         "id": number, "type": panel.kind, "title": panel.title, "description": panel.asks,
         "gridPos": {"x": x, "y": y, "w": panel.width, "h": panel.height},
@@ -258,9 +263,10 @@ def dashboard_json(dashboard: Dashboard, runbooks: str) -> dict[str, Any]:
         "time": {"from": "now-3h", "to": "now"}, "fiscalYearStartMonth": 0, "weekStart": "",
         "annotations": {"list": [{
             "name": "Alerts that fire", "datasource": {"type": "prometheus", "uid": "${datasource}"},
-            "enable": True, "iconColor": RED, "step": "60s", "titleFormat": "{{alertname}}",
-            "expr": 'ALERTS{alertname=~"Kiln.*", alertstate="firing", severity="page"}',
-            "tagKeys": "instance", "textFormat": "{{instance}}",
+            "enable": True, "iconColor": RED, "target": {
+                "refId": "alerts", "expr": 'ALERTS{alertname=~"Kiln.*", alertstate="firing", severity="page"}',
+                "legendFormat": "{{alertname}} {{instance}}",
+            },
         }]},
         "links": [{
             "type": "dashboards", "title": "Kiln", "tags": ["kiln"], "asDropdown": True,

@@ -28,7 +28,7 @@ ALERTS = (
     Alert(
         "KilnScansSlow", "ticket",
         "histogram_quantile(0.99, sum by (instance, le) (rate(kiln_scan_seconds_bucket[10m]))) > 5", "10m",
-        "The gate of {{ $labels.instance }} takes over five seconds for a file",
+        "The gate of {{ $labels.instance }} takes over five seconds for what one job made",
         ("kiln_scan_seconds", "kiln_job_stage_seconds"),
         Case("30m", {SCAN_TIME.format("2.5"): "0+1x150", SCAN_TIME.format("10"): "0+9x150", SCAN_TIME.format("+Inf"): "0+9x150"},
              (W1,)),

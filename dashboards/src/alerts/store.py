@@ -37,7 +37,7 @@ ALERTS = (
     ),
     Alert(
         "KilnDiskFilling", "ticket",
-        f"""predict_linear(kiln_disk_free_bytes[1h], 4 * 3600) < 0 and kiln_disk_free_bytes < 0.5 * kiln_disk_size_bytes
+        f"""predict_linear(kiln_disk_free_bytes[1h], <4h>) < 0 and kiln_disk_free_bytes < 0.5 * kiln_disk_size_bytes
             and kiln_disk_free_bytes >= {FULL}""", "15m",
         "The disk of the {{ $labels.place }} folder of {{ $labels.instance }} is full within four hours",
         ("kiln_disk_free_bytes", "kiln_disk_size_bytes"),

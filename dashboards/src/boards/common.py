@@ -11,6 +11,7 @@ R = "[$__rate_interval]"
 ALL_WELL = (Step(None, GOOD), Step(1, BAD))
 """Nought is well, anything else is not."""
 UP = {"0": ("no", BAD), "1": ("yes", GOOD)}
+HOLDS = {"0": ("fails", BAD), "1": ("ok", GOOD)}
 
 
 def rate(metric: str, matchers: str = I) -> str:

@@ -3,7 +3,7 @@
 from model import BAD, GOOD, WARN, Dashboard, Panel, Query, Row, Step
 from recorded import ERRORS_MAX
 
-from .common import C, FIRING, I, P, RATIO, R, UP, percentiles, state, total
+from .common import C, FIRING, HOLDS, I, P, RATIO, R, percentiles, state, total
 
 BUDGET = (
     "1 - (sum(increase(kiln_faults_total[30d])) / (sum(increase(kiln_jobs_total[30d])) + sum(increase(kiln_faults_total[30d])))) "
@@ -31,14 +31,14 @@ FLEET = Dashboard(
                   kind="stat", width=4, height=4, runbook="KilnQueueGrows"),
             FIRING,
             state("What does not hold", "Which condition of which worker fails, so that it takes no jobs?",
-                  (Query(f"kiln_ready_condition{{{I}}}", "{{instance}} {{condition}}"),), UP, width=16, height=8),
+                  (Query(f"kiln_ready_condition{{{I}}}", "{{instance}} {{condition}}"),), HOLDS, width=16, height=8),
         )),
         Row("How do they end?", (
             Panel("Outcomes", "How do jobs end, and did that change?",
-                  (Query(total("kiln_jobs_total", "status", f"{I},{P},{C}") + " > 0", "{{status}}"),), unit="ops", stacked=True),
+                  (Query(total("kiln_jobs_total", "status", f"{I},{P},{C}"), "{{status}}"),), unit="ops", stacked=True),
             Panel("Our own failures", "At which step do we fail jobs?",
-                  (Query(total("kiln_faults_total", "step") + " > 0", "{{step}}"),), unit="ops", stacked=True,
-                  runbook="KilnErrorsFastBurn", quiet="nothing fails by our fault while all is well"),
+                  (Query(total("kiln_faults_total", "step"), "{{step}}"),), unit="ops", stacked=True,
+                  runbook="KilnErrorsFastBurn"),
             Panel("Burn of the budget", "How fast do we use up what may fail: at 14.4 it is gone in two days?",
                   (Query(f"kiln:job_errors:ratio_rate1h / {ERRORS_MAX}", "in an hour"),
                    Query(f"kiln:job_errors:ratio_rate5m / {ERRORS_MAX}", "in five minutes")),
@@ -62,9 +62,9 @@ FLEET = Dashboard(
                 Query(f"sum by (instance) (rate(kiln_faults_total{{{I}}}{R}))", "failures/s"),
                 Query(f"time() - process_start_time_seconds{{{I},job=\"kiln\"}}", "up for (s)"),
                 Query(f"process_resident_memory_bytes{{{I},job=\"kiln\"}} / 1048576", "MiB"),
-            ), kind="table", width=16, height=8),
+            ), kind="table", width=16, height=6),
             Panel("Versions", "Which builds run, and how many of each?",
-                  (Query("count by (version) (kiln_build_info)", "workers"),), kind="table", width=8, height=8, runbook="KilnVersionsMixed"),
+                  (Query("count by (version) (kiln_build_info)", "workers"),), kind="table", width=8, height=6, runbook="KilnVersionsMixed"),
         )),
     ),
 )

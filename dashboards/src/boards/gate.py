@@ -4,8 +4,6 @@ from model import Dashboard, Panel, Query, Row
 
 from .common import I, percentiles, quantile, total
 
-NOT_YET = "the metric comes with the scanner's own process"
-
 GATE = Dashboard(
     "kiln-gate", "Kiln / Artifact gate and security", "Is what comes out looked at, and what tries to get out by itself?",
     rows=(
@@ -20,7 +18,7 @@ GATE = Dashboard(
                       "withheld"),), unit="percentunit", high=1, quiet="jobs that make no files"),
         )),
         Row("Does the gate hold up?", (
-            Panel("Scans", "How long does the gate take for a file?", percentiles("kiln_scan_seconds"), unit="s", log=True, low=None,
+            Panel("Scans", "How long does the gate take for all that one job made?", percentiles("kiln_scan_seconds"), unit="s", log=True, low=None,
                   runbook="KilnScansSlow", quiet="jobs that make no files"),
             Panel("Stage scan, 99 %", "How long does the gate hold up a job?",
                   (Query(quantile(0.99, "kiln_job_stage_seconds", "", f'{I},stage="scan"'), "scan"),), unit="s", log=True, low=None),
@@ -36,7 +34,7 @@ GATE = Dashboard(
             Panel("Limits reached", "Is somebody trying how far they get?",
                   (Query(total("kiln_limits_hit_total", "limit", f'{I},limit!~"syscall|network"'), "{{limit}}"),), unit="ops", stacked=True),
             Panel("Residue", "What had jobs left that a reset found?", (Query(total("kiln_residue_total", "kind"), "{{kind}}"),), unit="ops",
-                  stacked=True, runbook="KilnResidue", quiet="jobs leave nothing behind"),
+                  stacked=True, runbook="KilnResidue"),
             Panel("Denied by policy", "How many jobs end because they did what is not allowed?",
                   (Query(total("kiln_jobs_total", "profile", f'{I},status="policy_denied"'), "{{profile}}"),), unit="ops", stacked=True),
             Panel("Workers that died", "Were workers killed, and did a job do it?", (

@@ -56,18 +56,18 @@ QUEUE = Dashboard(
                   (Query(total("kiln_store_request_seconds_count", "op", f'{I},result="error"') + " > 0", "{{op}}"),), unit="ops", stacked=True,
                   runbook="KilnStoreAway", quiet="a store that is well fails nothing"),
             Panel("Bytes", "How much goes to the store and comes from it?", (Query(total("kiln_store_bytes_total", "direction"), "{{direction}}"),),
-                  unit="bytes", width=12),
+                  unit="binBps", width=12),
             Panel("Room", "Is there room, where the store is a folder?", (Query(f'kiln_disk_free_bytes{{{I},place="store"}}', "{{instance}}"),),
                   unit="bytes", width=12, runbook="KilnDiskFull"),
         )),
         Row("Redis: no job waits for it", (
-            state("Redis", "Does Redis answer?", (Query(f"kiln_redis_up{{{I}}}", "{{instance}}"),), UP, width=8, height=7, runbook="KilnRedisAway"),
+            state("Redis", "Does Redis answer?", (Query(f"kiln_redis_up{{{I}}}", "{{instance}}"),), UP, width=6, height=7, runbook="KilnRedisAway"),
             Panel("Behind", "How long has the fleet's record lacked something, and was news given up on?", (
-                Query(f"kiln_redis_lag_seconds{{{I}}}", "{{instance}}"),), unit="s", runbook="KilnRedisBehind"),
+                Query(f"kiln_redis_lag_seconds{{{I}}}", "{{instance}}"),), unit="s", width=6, runbook="KilnRedisBehind"),
             Panel("Calls, 99 %", "How long does Redis take?", (Query(quantile(0.99, "kiln_redis_command_seconds", "call"), "{{call}}"),), unit="s",
-                  log=True, low=None, runbook="KilnRedisBehind"),
+                  log=True, low=None, width=6, runbook="KilnRedisBehind"),
             Panel("Dropped news", "How much news waits for the next whole record?", (Query(total("kiln_redis_dropped_total", "instance"), "{{instance}}"),),
-                  unit="ops", runbook="KilnRedisBehind"),
+                  unit="ops", width=6, runbook="KilnRedisBehind"),
         )),
         Row("Traces: no job waits for them", (
             Panel("Spans", "Does the collector of traces take what it is sent?", (Query(total("kiln_trace_spans_total", "result"), "{{result}}"),), unit="ops"),

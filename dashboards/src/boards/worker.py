@@ -2,7 +2,7 @@
 
 from model import BAD, GOOD, WARN, Dashboard, Panel, Query, Row, Step
 
-from .common import ALL_WELL, I, UP, percentiles, quantile, rate, state, total
+from .common import ALL_WELL, HOLDS, I, percentiles, quantile, rate, state, total
 
 J = f'{I},job="kiln"'
 
@@ -11,7 +11,7 @@ WORKER = Dashboard(
     rows=(
         Row("Does it take jobs?", (
             state("Conditions", "Does the worker take jobs, and if not, what is missing?",
-                  (Query(f"kiln_ready_condition{{{I}}}", "{{condition}}"),), UP, width=12, height=7),
+                  (Query(f"kiln_ready_condition{{{I}}}", "{{condition}}"),), HOLDS, width=12, height=7),
             Panel("Slots", "How many jobs run, of how many that may?",
                   (Query(f"kiln_slots_busy{{{I}}}", "busy"), Query(f"kiln_slots{{{I}}}", "slots"),
                    Query(f"kiln_jobs_in_flight{{{I}}}", "taken, not answered")), width=12),
@@ -32,11 +32,11 @@ WORKER = Dashboard(
                   width=4, height=4, steps=(Step(None, BAD), Step(-5, GOOD), Step(5, BAD)), runbook="KilnClockSkew"),
         )),
         Row("What becomes of its jobs?", (
-            Panel("Outcomes", "How do its jobs end?", (Query(total("kiln_jobs_total", "status") + " > 0", "{{status}}"),), unit="ops", stacked=True),
-            Panel("Our own failures", "At which step does it fail jobs?", (Query(total("kiln_faults_total", "step") + " > 0", "{{step}}"),),
-                  unit="ops", stacked=True, runbook="KilnErrorsFastBurn", quiet="nothing fails by our fault while all is well"),
-            Panel("Limits reached", "What do jobs run into?", (Query(total("kiln_limits_hit_total", "limit") + " > 0", "{{limit}}"),), unit="ops",
-                  stacked=True, quiet="jobs that keep within their limits reach none"),
+            Panel("Outcomes", "How do its jobs end?", (Query(total("kiln_jobs_total", "status"), "{{status}}"),), unit="ops", stacked=True),
+            Panel("Our own failures", "At which step does it fail jobs?", (Query(total("kiln_faults_total", "step"), "{{step}}"),),
+                  unit="ops", stacked=True, runbook="KilnErrorsFastBurn"),
+            Panel("Limits reached", "What do jobs run into?", (Query(total("kiln_limits_hit_total", "limit"), "{{limit}}"),), unit="ops",
+                  stacked=True),
             Panel("Programs", "How long do programs run?", percentiles("kiln_job_run_seconds"), unit="s", log=True, low=None),
             Panel("Overhead", "What does Kiln add to a job, its wait in the queue left out?", percentiles("kiln_job_overhead_seconds"),
                   unit="s", log=True, low=None),

@@ -28,6 +28,8 @@ pub struct Letter {
     pub correlation: Option<String>,
     /// `reply-to`.
     pub reply_to: Option<String>,
+    /// `timestamp`, in seconds since 1970.
+    pub timestamp: Option<u64>,
     /// Headers that are texts.
     pub headers: Vec<(String, String)>,
     /// Headers that are numbers.
@@ -58,6 +60,14 @@ impl Letter {
             kind: Some("kiln.control.v1".to_owned()),
             ..Self::default()
         }
+    }
+
+    /// With the time that it is now.
+    #[must_use]
+    pub fn stamped(mut self) -> Self {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        self.timestamp = since.ok().map(|since| since.as_secs());
+        self
     }
 
     /// With a header.
@@ -99,6 +109,9 @@ impl Letter {
         }
         if let Some(value) = &self.reply_to {
             properties = properties.with_reply_to(value.as_str().into());
+        }
+        if let Some(value) = self.timestamp {
+            properties = properties.with_timestamp(value);
         }
         let mut headers = FieldTable::default();
         for (name, value) in &self.headers {

@@ -11,7 +11,7 @@ mod waiting;
 pub mod watch;
 
 use crate::sandbox::host::{Host, HostError, Made};
-use crate::sandbox::{Leased, Retirement, Sandbox, Spent, Warm};
+use crate::sandbox::{Leased, ResetError, Retirement, Sandbox, Spent, Warm};
 use crate::telemetry::event::TakenDown;
 use kiln_protocol::outcome::Start;
 use kiln_warden::profile::{Profile, Profiles, Reuse};
@@ -174,6 +174,9 @@ impl Pool {
                     tracing::debug!(sandbox = %id, "the warden ended during a reset");
                 }
                 Err(error) => {
+                    if let ResetError::Dirty(residue) = &error {
+                        pool.watchers.told(&News::Dirty { residue });
+                    }
                     let error = crate::fault::chain(&error);
                     tracing::warn!(sandbox = %id, error, "a reset failed; the sandbox is retired");
                 }

@@ -2,7 +2,7 @@
 
 use super::phase::Phase;
 use crate::telemetry::event::TakenDown;
-use kiln_warden::wire::SandboxId;
+use kiln_warden::wire::{Residue, SandboxId};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,6 +47,10 @@ pub enum News<'a> {
     NotMade {
         profile: &'a str,
         why: Option<&'a str>,
+    },
+    /// A reset found what should not be there.
+    Dirty {
+        residue: &'a [Residue],
     },
     TakenDown(&'a TakenDown<'a>),
 }

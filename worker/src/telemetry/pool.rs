@@ -5,7 +5,7 @@ use super::metric::{Metrics, gauge};
 use super::names::Names;
 use crate::pool::phase::Phase;
 use crate::pool::watch::{Moved, News, Watch};
-use kiln_warden::wire::SandboxId;
+use kiln_warden::wire::{ResidueKind, SandboxId};
 use prometheus::{IntCounterVec, IntGaugeVec};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -34,6 +34,9 @@ impl PoolFigures {
         let resets = names.resets.clone();
         for result in ["clean", "failed"] {
             resets.with_label_values(&[result]).inc_by(0);
+        }
+        for one in KINDS {
+            names.residue.with_label_values(&[kind(one)]).inc_by(0);
         }
         Self {
             sandboxes: names.pool_sandboxes.clone(),
@@ -131,6 +134,9 @@ impl Watch for Metrics {
                     NotMade { profile, why }.emit(self);
                 }
             }
+            News::Dirty { residue } => {
+                residue.iter().for_each(|one| self.residue(kind(one.kind)));
+            }
             News::TakenDown(down) => down.count(self),
         }
     }
@@ -138,6 +144,35 @@ impl Watch for Metrics {
 
 fn place(phase: Phase) -> Option<usize> {
     Phase::ALL.iter().position(|known| *known == phase)
+}
+
+/// Every kind of residue.
+const KINDS: [ResidueKind; 10] = [
+    ResidueKind::Process,
+    ResidueKind::Cgroup,
+    ResidueKind::Mount,
+    ResidueKind::Descriptor,
+    ResidueKind::Namespace,
+    ResidueKind::Memory,
+    ResidueKind::Posture,
+    ResidueKind::Key,
+    ResidueKind::Limit,
+    ResidueKind::Unreadable,
+];
+
+fn kind(kind: ResidueKind) -> &'static str {
+    match kind {
+        ResidueKind::Process => "process",
+        ResidueKind::Cgroup => "cgroup",
+        ResidueKind::Mount => "mount",
+        ResidueKind::Descriptor => "descriptor",
+        ResidueKind::Namespace => "namespace",
+        ResidueKind::Memory => "memory",
+        ResidueKind::Posture => "posture",
+        ResidueKind::Key => "key",
+        ResidueKind::Limit => "limit",
+        ResidueKind::Unreadable => "unreadable",
+    }
 }
 
 fn word(phase: Phase) -> &'static str {
@@ -176,6 +211,29 @@ mod tests {
                 "`{line}` is not in:\n{text}"
             );
         }
+    }
+
+    #[test]
+    fn what_a_reset_found_is_counted_by_its_kind() {
+        let metrics = Metrics::new();
+        says(&metrics, &["kiln_residue_total{kind=\"mount\"} 0"]);
+        let found = |kind| kiln_warden::wire::Residue {
+            kind,
+            detail: String::new(),
+        };
+        let residue = &[
+            found(ResidueKind::Mount),
+            found(ResidueKind::Key),
+            found(ResidueKind::Mount),
+        ];
+        metrics.told(&News::Dirty { residue });
+        says(
+            &metrics,
+            &[
+                "kiln_residue_total{kind=\"key\"} 1",
+                "kiln_residue_total{kind=\"mount\"} 2",
+            ],
+        );
     }
 
     #[test]

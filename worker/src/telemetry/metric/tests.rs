@@ -5,6 +5,7 @@ use eventful::eventful;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
+mod cost;
 mod eventful;
 
 /// The names of the contract, in the order of the code.

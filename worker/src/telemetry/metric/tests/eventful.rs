@@ -136,7 +136,7 @@ const RESIDUE: [&str; 11] = [
     "canary",
 ];
 
-fn timing() -> TimingUs {
+pub(super) fn timing() -> TimingUs {
     TimingUs {
         queue_wait: Some(1_000_000),
         acquire: Some(90),
