@@ -67,6 +67,13 @@ fn drill_of_the_broker_and_redis() {
     drill.expect("messages that are no jobs", "KilnDeadLetters", &mut || {
         drill.load();
     });
+
+    // A formula that a spreadsheet would run.
+    let hostile = bash("printf 'a,b\\n=cmd|\"/c calc\"!A1,2\\n' > b.csv");
+    batch(&drill, &[hostile]);
+    drill.expect("malicious artifacts", "KilnMaliciousArtifacts", &mut || {
+        drill.load();
+    });
 }
 
 #[test]

@@ -36,11 +36,11 @@ ALERTS = (
     ),
     Alert(
         "KilnEgressDenied", "ticket",
-        'sum by (instance) (increase(kiln_egress_total{decision!="allowed"}[15m])) > 100', "0s",
+        'sum by (instance) (increase(kiln_egress_total{decision=~"not_listed|forbidden_address|bad_request"}[15m])) > 100', "0s",
         "Jobs of {{ $labels.instance }} try again and again to reach what they may not",
         ("kiln_egress_total", "kiln_limits_hit_total"),
-        Case("15m", {EGRESS.format("denied"): "0+9x60"}, (W1,)),
-        Case("15m", {EGRESS.format("denied"): "0x30 5x30", EGRESS.format("allowed"): "0+99x60"}),
+        Case("15m", {EGRESS.format("not_listed"): "0+9x60"}, (W1,)),
+        Case("15m", {EGRESS.format("not_listed"): "0x30 5x30", EGRESS.format("allowed"): "0+99x60", EGRESS.format("timed_out"): "0+99x60"}),
     ),
     Alert(
         "KilnResidue", "page", "sum by (instance, kind) (increase(kiln_residue_total[15m])) > 0", "0s",
