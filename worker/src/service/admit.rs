@@ -107,7 +107,7 @@ pub(super) fn admit(
     let offer = Offer {
         network: Ceiling::of(terms.profiles, &job),
         secrets: terms.secrets,
-        proven: proven,
+        proven,
         store: true,
     };
     let refusal = told

@@ -135,7 +135,9 @@ impl Watch for Metrics {
                 }
             }
             News::Dirty { residue } => {
-                residue.iter().for_each(|one| self.residue(kind(one.kind)));
+                for one in residue {
+                    self.residue(kind(one.kind));
+                }
             }
             News::TakenDown(down) => down.count(self),
         }

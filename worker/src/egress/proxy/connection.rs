@@ -44,9 +44,8 @@ const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// Serves one connection to its end.
 pub(super) async fn serve(mut near: TcpStream, lease: Arc<Lease>, shared: Arc<Shared>) {
-    let heard = timeout(HEAD_WITHIN, hear(&mut near)).await;
-    let (mut request, rest) = match heard {
-        Ok(Ok(Some(heard))) => heard,
+    let (mut request, rest) = match timeout(HEAD_WITHIN, hear(&mut near)).await {
+        Ok(Ok(Some(request))) => request,
         Ok(Ok(None)) => return,
         Ok(Err(bad)) => return refuse(near, &lease, None, &Refusal::Bad(bad)).await,
         Err(_) => return refuse(near, &lease, None, &Refusal::TimedOut).await,
