@@ -181,6 +181,12 @@ fn a_secret_is_in_the_environment_of_its_job_and_nowhere_else() {
         job["secrets"] = secrets;
         format!("{job}\n")
     };
+    let leak = |id: &str, code: &str| {
+        let mut job = batch::python(id, code);
+        job["tenant"] = "acme".into();
+        job["secrets"] = json!({"A": "acme/file"});
+        format!("{job}\n")
+    };
     let jobs = folder.path().join("jobs.jsonl");
     let lines = [
         job(
@@ -193,6 +199,14 @@ fn a_secret_is_in_the_environment_of_its_job_and_nowhere_else() {
         job("old-theirs", "evil", json!({"A": "acme/old"})),
         job("old", "acme", json!({"A": "acme/old"})),
         job("profile", "acme", json!({"A": "acme/bash"})),
+        leak(
+            "base64",
+            "import os, base64; print('x', base64.b64encode(os.environ['A'].encode()).decode())",
+        ),
+        leak(
+            "hex",
+            "import os; open('a.txt', 'w').write(os.environ['A'].encode().hex())",
+        ),
     ];
     std::fs::write(&jobs, lines.concat()).expect("scratch");
     let out = folder.path().join("out");
@@ -226,6 +240,23 @@ fn a_secret_is_in_the_environment_of_its_job_and_nowhere_else() {
         let (_, said) = message.split_once("the secret `").expect("it names it");
         said.split_once('`').expect("it ends").1.to_owned()
     };
+    let encoded = {
+        use base64::Engine as _;
+        base64::engine::general_purpose::STANDARD.encode(VALUE)
+    };
+    let shown = of("base64");
+    assert!(!text(shown, "stdout").contains(&encoded[..20]), "{shown:#}");
+    assert!(
+        shown["warnings"].to_string().contains("stream_withheld"),
+        "{shown:#}"
+    );
+    assert_eq!(
+        of("hex")["artifacts"][0]["state"],
+        "withheld",
+        "{:#}",
+        of("hex")
+    );
+    assert!(!stdout.contains(&encoded[..20]));
     assert_eq!(
         said("theirs"),
         said("absent"),

@@ -39,12 +39,12 @@ pub use wire::Kind;
 use crate::collect::RawFile;
 use crate::execute::Captured;
 use kiln_protocol::outcome::Skipped;
+use std::fmt;
 use std::io;
 use table::Fate;
 use word::Word;
 
 /// What left the sandbox. Nothing in this process looks inside it.
-#[derive(Debug)]
 pub struct Outputs {
     pub stdout: Captured,
     pub stderr: Captured,
@@ -52,6 +52,17 @@ pub struct Outputs {
     pub skipped: Vec<Skipped>,
     /// What was given to the job in confidence, and must not come back out.
     pub secrets: Vec<Vec<u8>>,
+}
+
+impl fmt::Debug for Outputs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outputs")
+            .field("stdout", &self.stdout)
+            .field("stderr", &self.stderr)
+            .field("files", &self.files)
+            .field("skipped", &self.skipped)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Outputs {
