@@ -108,6 +108,10 @@ function states(panel, series) {
 function chart(panel, series) {
   const { custom, min, max, thresholds } = panel.fieldConfig.defaults;
   const stacked = custom.stacking.mode === 'normal', log = custom.scaleDistribution.type === 'log';
+  const fixed = Object.fromEntries(panel.fieldConfig.overrides.map(it => [it.matcher.options, it.properties[0].value.fixedColor]));
+  // What is stacked needs a value wherever another has one.
+  const moments = [...new Set(series.flatMap(it => it.points.map(([at]) => at)))].sort((a, b) => a - b);
+  const filled = points => { const at = new Map(points); return moments.map(moment => [moment, at.get(moment) ?? 0]); };
   const lines = thresholds.steps.filter(it => it.value !== null && custom.thresholdsStyle.mode === 'line');
   // Lines that the legend takes.
   const wordy = Math.ceil(series.slice(0, 10).reduce((sum, it) => sum + it.name.length * 6 + 34, 0) / (panel.gridPos.w * (WIDTH / 24) - 40));
@@ -120,7 +124,8 @@ function chart(panel, series) {
       xAxis: { type: 'time', min: start * 1000, max: end * 1000, axisLabel: { fontSize: 10, hideOverlap: true }, splitNumber: 4 },
       yAxis: { type: log ? 'log' : 'value', min: log ? undefined : min, max, axisLabel: { fontSize: 10 }, splitNumber: 4, interval: max === 1 ? 0.25 : undefined },
       series: series.map(({ name, points }, n) => ({
-        name, type: 'line', showSymbol: points.length < 3, symbolSize: 4, data: withGaps(log ? points.filter(([, v]) => v > 0) : points),
+        name, type: 'line', showSymbol: points.length < 3, symbolSize: 4, data: withGaps(stacked ? filled(points) : log ? points.filter(([, v]) => v > 0) : points),
+        itemStyle: name in fixed ? { color: fixed[name] } : undefined,
         stack: stacked ? 'all' : undefined, areaStyle: stacked ? { opacity: 0.7 } : undefined,
         lineStyle: { width: stacked ? 0 : 1.5, type: DASHES[n % DASHES.length] },
         markLine: n === 0 && lines.length > 0 ? {

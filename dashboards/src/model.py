@@ -23,6 +23,22 @@ PALETTE = (BLUE, YELLOW, GREEN, PINK, SKY, RED, "#F0E442", GREY)
 GOOD, WARN, BAD = BLUE, YELLOW, RED
 
 
+NAMED = {
+    "{{status}}": {
+        "succeeded": BLUE, "failed": SKY, "timed_out": YELLOW, "limit_exceeded": "#F0E442", "policy_denied": PINK,
+        "cancelled": GREY, "expired": "#BBBBBB", "rejected": "#555555", "platform_error": RED,
+    },
+    "{{verdict}}": {
+        "clean": BLUE, "active": SKY, "suspicious": YELLOW, "malicious": RED, "unscannable": PINK, "unscanned": GREY,
+    },
+    "{{state}}": {"released": BLUE, "withheld": RED},
+    "{{result}}": {"ok": BLUE, "clean": BLUE, "stale": YELLOW, "failed": RED, "error": RED},
+    "{{start}}": {"warm": BLUE, "cold": YELLOW},
+    "{{phase}}": {"warm": BLUE, "running": GREEN, "leased": YELLOW, "resetting": PINK, "cold": GREY},
+}
+"""Words that have the same colour everywhere, by the legend that shows them."""
+
+
 @dataclass(frozen=True)
 class Query:
     """One expression of a panel and what its series are called."""
@@ -165,6 +181,15 @@ def defaults(panel: Panel) -> dict[str, Any]:
     return of
 
 
+def overrides(panel: Panel) -> list[dict[str, Any]]:
+    colors = {name: color for query in panel.queries for name, color in NAMED.get(query.legend, {}).items()}
+    return [
+        {"matcher": {"id": "byName", "options": name},
+         "properties": [{"id": "color", "value": {"mode": "fixed", "fixedColor": color}}]}
+        for name, color in colors.items()
+    ]
+
+
 def options(panel: Panel) -> dict[str, Any]:
     calc = {"calcs": ["lastNotNull"], "fields": "", "values": False}
     match panel.kind:
@@ -229,7 +254,7 @@ def panel_json(panel: Panel, number: int, x: int, y: int) -> dict[str, Any]:
         "gridPos": {"x": x, "y": y, "w": panel.width, "h": panel.height},
         "datasource": {"type": "prometheus", "uid": "${datasource}"},
         "targets": [target(panel, n, query) for n, query in enumerate(panel.queries)],
-        "fieldConfig": {"defaults": defaults(panel), "overrides": []},
+        "fieldConfig": {"defaults": defaults(panel), "overrides": overrides(panel)},
         "options": options(panel), "transformations": merged(panel), "links": links,
         "transparent": False,
     }

@@ -48,7 +48,7 @@ fn drill_of_the_broker_and_redis() {
     drill.calm_down();
 
     // What runs has something to publish while the broker takes nothing.
-    let running = [sleeper(1500), sleeper(1500)];
+    let running = [sleeper(6000), sleeper(6000)];
     batch(&drill, &running);
     drill.world.wait_all_started(&running);
     broker.memory_alarm(true);

@@ -63,7 +63,7 @@ fn every_panel_shows_something_of_a_worker_that_works() {
     let mut rounds = 0;
     let mut empty = BTreeMap::new();
     // A rate needs two scrapes of what rose between them, and a window of rules some more.
-    let all = wait_for(Duration::from_secs(60), || {
+    let all = wait_for(Duration::from_mins(1), || {
         let jobs = colourful();
         send(
             &world,
@@ -110,8 +110,8 @@ fn every_metric_is_there(prometheus: &Prometheus) {
     let names = prometheus
         .query("count by (__name__) ({job=\"kiln\"})")
         .expect("sound");
-    let named = |one: &Value| one["metric"]["__name__"].as_str().map(str::to_owned);
-    let there: BTreeSet<_> = names.iter().filter_map(named).collect();
+    let own = |one: &Value| one["metric"]["__name__"].as_str().map(str::to_owned);
+    let there: BTreeSet<_> = names.iter().filter_map(own).collect();
     let text = there.iter().cloned().collect::<Vec<_>>().join(" ");
     let there = dashboards::metrics(&format!(" {text} "));
     let excused: BTreeSet<_> = NOT_ALWAYS.map(|(name, _)| name.to_owned()).into();

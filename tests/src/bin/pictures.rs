@@ -61,8 +61,7 @@ fn main() -> ExitCode {
         .add("worker-a", |setup| {
             setup.slots = 4;
             setup.redis = Some(redis.url());
-            setup.more =
-                "[tenants.acme]\nshare = 1\n\n[profiles.bash.pool]\nmin = 2\nmax = 3\n".to_owned();
+            setup.more += "[tenants.acme]\nshare = 1\n\n[profiles.bash.pool]\nmin = 2\nmax = 3\n";
         })
         .up();
     world.client.wait_bound();
