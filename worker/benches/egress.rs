@@ -3,6 +3,7 @@
 //! `cargo bench -p kiln --bench egress`. A site and the proxy are on this machine's loopback, and
 //! each request is made directly and through the proxy in turns, so that both meet the same noise.
 //! Ends with 1 where the median adds more than 0.3 ms.
+#![expect(clippy::print_stdout, reason = "the figures are for people")]
 
 use kiln_warden::socket;
 use serde_json::{Value, json};
@@ -141,7 +142,6 @@ fn judged(name: &str, mut direct: Vec<Duration>, mut proxied: Vec<Duration>) -> 
     added
 }
 
-#[expect(clippy::print_stdout, reason = "it is what a bench is for")]
 fn main() -> ExitCode {
     let site = site();
     let proxy = Proxy::start(site);

@@ -156,59 +156,70 @@ print("hunter2" in repr(os.environ), any(b"hunter2-the" in open(f"/proc/self/{{f
     assert!(!format!("{ended:?}").contains(VALUE));
 }
 
-#[test]
-fn a_secret_is_in_the_environment_of_its_job_and_nowhere_else() {
-    let folder = places::scratch();
-    let config = folder.path().join("kiln.toml");
+/// Secrets of one tenant and profile, of another profile, and one that has expired.
+fn secrets(folder: &Path) -> String {
     let own = "tenants = ['acme']\nprofiles = ['python']";
-    let toml = format!(
+    format!(
         "[secrets.'acme/file']\nfile = {:?}\n{own}\n\
          [secrets.'acme/variable']\nenvironment = 'KILN_TEST_VALUE'\n{own}\n\
          [secrets.'acme/old']\nenvironment = 'KILN_TEST_VALUE'\n{own}\nexpires = 2020-01-01\n\
          [secrets.'acme/bash']\nenvironment = 'KILN_TEST_VALUE'\ntenants = ['acme']\nprofiles = ['bash']\n",
-        key(folder.path())
-    );
-    std::fs::write(&config, toml).expect("scratch");
+        key(folder)
+    )
+}
+
+/// Jobs that ask for them, as lines of a batch.
+fn askers() -> String {
     let code = format!(
         "import os, hashlib\nwanted = {:?}\n\
          print(*[hashlib.sha256(os.environ[name].encode()).hexdigest() == wanted for name in ('A', 'B')])\n\
          print(len([name for name in os.environ if 'KILN' in name]))\n",
         sha256(VALUE)
     );
-    let job = |id: &str, tenant: &str, secrets: Value| {
-        let mut job = batch::python(id, &code);
+    let base64 =
+        "import os, base64; print('x', base64.b64encode(os.environ['A'].encode()).decode())";
+    let hex = "import os; open('a.txt', 'w').write(os.environ['A'].encode().hex())";
+    let both = json!({"A": "acme/file", "B": "acme/variable"});
+    [
+        ("good", "acme", &*code, both),
+        ("theirs", "evil", &code, json!({"A": "acme/file"})),
+        ("absent", "evil", &code, json!({"A": "acme/none"})),
+        ("old-theirs", "evil", &code, json!({"A": "acme/old"})),
+        ("old", "acme", &code, json!({"A": "acme/old"})),
+        ("profile", "acme", &code, json!({"A": "acme/bash"})),
+        ("base64", "acme", base64, json!({"A": "acme/file"})),
+        ("hex", "acme", hex, json!({"A": "acme/file"})),
+    ]
+    .map(|(id, tenant, code, secrets)| {
+        let mut job = batch::python(id, code);
         job["tenant"] = tenant.into();
         job["secrets"] = secrets;
         format!("{job}\n")
-    };
-    let leak = |id: &str, code: &str| {
-        let mut job = batch::python(id, code);
-        job["tenant"] = "acme".into();
-        job["secrets"] = json!({"A": "acme/file"});
-        format!("{job}\n")
-    };
-    let jobs = folder.path().join("jobs.jsonl");
-    let lines = [
-        job(
-            "good",
-            "acme",
-            json!({"A": "acme/file", "B": "acme/variable"}),
-        ),
-        job("theirs", "evil", json!({"A": "acme/file"})),
-        job("absent", "evil", json!({"A": "acme/none"})),
-        job("old-theirs", "evil", json!({"A": "acme/old"})),
-        job("old", "acme", json!({"A": "acme/old"})),
-        job("profile", "acme", json!({"A": "acme/bash"})),
-        leak(
-            "base64",
-            "import os, base64; print('x', base64.b64encode(os.environ['A'].encode()).decode())",
-        ),
-        leak(
-            "hex",
-            "import os; open('a.txt', 'w').write(os.environ['A'].encode().hex())",
-        ),
-    ];
-    std::fs::write(&jobs, lines.concat()).expect("scratch");
+    })
+    .concat()
+}
+
+/// No file beneath a folder has the value in it.
+fn has_no_value(folder: &Path) {
+    for entry in std::fs::read_dir(folder).expect("it was made") {
+        let path = entry.expect("readable").path();
+        if path.is_dir() {
+            has_no_value(&path);
+            continue;
+        }
+        let bytes = std::fs::read(&path).expect("readable");
+        let mut parts = bytes.windows(VALUE.len());
+        let found = parts.any(|part| part == VALUE.as_bytes());
+        assert!(!found, "{}", path.display());
+    }
+}
+
+#[test]
+fn a_secret_is_in_the_environment_of_its_job_and_nowhere_else() {
+    let folder = places::scratch();
+    let (config, jobs) = (folder.path().join("kiln.toml"), folder.path().join("jobs"));
+    std::fs::write(&config, secrets(folder.path())).expect("scratch");
+    std::fs::write(&jobs, askers()).expect("scratch");
     let out = folder.path().join("out");
     let ended = command(folder.path())
         .env("KILN_TEST_VALUE", VALUE)
@@ -246,45 +257,20 @@ fn a_secret_is_in_the_environment_of_its_job_and_nowhere_else() {
     };
     let shown = of("base64");
     assert!(!text(shown, "stdout").contains(&encoded[..20]), "{shown:#}");
-    assert!(
-        shown["warnings"].to_string().contains("stream_withheld"),
-        "{shown:#}"
-    );
-    assert_eq!(
-        of("hex")["artifacts"][0]["state"],
-        "withheld",
-        "{:#}",
-        of("hex")
-    );
+    let warned = shown["warnings"].to_string().contains("stream_withheld");
+    assert!(warned, "{shown:#}");
+    let hex = of("hex");
+    assert_eq!(hex["artifacts"][0]["state"], "withheld", "{hex:#}");
     assert!(!stdout.contains(&encoded[..20]));
-    assert_eq!(
-        said("theirs"),
-        said("absent"),
-        "nobody learns what is there"
-    );
+    // Nobody learns what is there.
+    assert_eq!(said("theirs"), said("absent"));
     assert_eq!(said("old-theirs"), said("absent"));
     assert!(said("old").contains("has expired") && said("profile").contains("this profile"));
     let stderr = String::from_utf8_lossy(&ended.stderr).into_owned();
-    assert!(
-        stderr.contains("TRACE") || stderr.contains("DEBUG"),
-        "it was to say much"
-    );
+    let much = stderr.contains("TRACE") || stderr.contains("DEBUG");
+    assert!(much, "it was to say much");
     assert!(!stdout.contains(VALUE) && !stderr.contains(VALUE));
-    let mut folders = vec![out];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).expect("it was made") {
-            let path = entry.expect("readable").path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let bytes = std::fs::read(&path).expect("readable");
-            let found = bytes
-                .windows(VALUE.len())
-                .any(|part| part == VALUE.as_bytes());
-            assert!(!found, "{}", path.display());
-        }
-    }
+    has_no_value(&out);
 }
 
 #[test]
@@ -298,7 +284,7 @@ fn a_value_that_is_gone_fails_the_platform_and_not_the_job() {
     let mut job = batch::python("a", "print('RAN')");
     job["secrets"] = json!({"A": "api"});
     batch.send(&job);
-    let result = batch.next(Duration::from_secs(60)).expect("an answer");
+    let result = batch.next(Duration::from_mins(1)).expect("an answer");
     assert_eq!(result["status"], "platform_error", "{result:#}");
     assert!(!text(&result, "stdout").contains("RAN"));
     drop(batch.end());
