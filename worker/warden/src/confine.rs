@@ -85,7 +85,7 @@ pub fn confine(confinement: Confinement) -> Result<Held, ConfineError> {
     limits(confinement).map_err(step("set the limits"))?;
     rustix::thread::set_no_new_privs(true)
         .map_err(|e| step("keep privileges from growing")(e.into()))?;
-    let landlock = sys::landlock_all().map_err(step("give up files by landlock"))?;
+    let landlock = sys::landlock(sys::Tcp::Nothing).map_err(step("give up files by landlock"))?;
     let none = CapabilitySets {
         effective: CapabilitySet::empty(),
         permitted: CapabilitySet::empty(),

@@ -270,9 +270,18 @@ struct Ruleset {
     scoped: u64,
 }
 
-/// Takes from this process every right that landlock knows: no file by its name, no port, no
-/// signal to others. Gives the version that held, or none where the kernel has no landlock.
-pub(crate) fn landlock_all() -> io::Result<Option<u32>> {
+/// What a process under landlock may still do with TCP.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Tcp {
+    Nothing,
+    /// Make connections, from no port of its choice.
+    Connect,
+}
+
+/// Takes from this process every right that landlock knows, but for what `tcp` leaves: no file by
+/// its name, no port, no signal to others. Gives the version that held, or none where the kernel
+/// has no landlock.
+pub(crate) fn landlock(tcp: Tcp) -> io::Result<Option<u32>> {
     const VERSION: libc::c_uint = 1;
     // SAFETY: with this flag the call takes no memory.
     let version = unsafe {
@@ -298,7 +307,11 @@ pub(crate) fn landlock_all() -> io::Result<Option<u32>> {
     };
     let ruleset = Ruleset {
         files: (1 << rights) - 1,
-        network: if version >= 4 { 3 } else { 0 },
+        network: match tcp {
+            _ if version < 4 => 0,
+            Tcp::Nothing => 3,
+            Tcp::Connect => 1,
+        },
         scoped: if version >= 6 { 3 } else { 0 },
     };
     let known = match version {

@@ -32,7 +32,7 @@ pub fn proxy(uid: u32) -> Result<Option<u32>, ConfineError> {
         rustix::thread::set_no_new_privs(true),
         "keep privileges from growing",
     )?;
-    let landlock = sys::landlock_all().map_err(step("give up files by landlock"))?;
+    let landlock = sys::landlock(sys::Tcp::Connect).map_err(step("give up files by landlock"))?;
     if rustix::process::geteuid().is_root() {
         become_user(uid)?;
     }
