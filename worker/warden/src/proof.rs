@@ -1,6 +1,6 @@
 //! What the warden proves about sandboxes, from the host's side.
 //!
-//! - [`process`]: what one process is
+//! - [`process`], [`status`]: what one process is
 //! - [`placed`]: whether a new cell is what it must be
 //! - [`manifest`]: what a keeper is
 //! - [`locked`]: whether a keeper has locked itself down
@@ -13,6 +13,7 @@ pub(crate) mod manifest;
 pub(crate) mod network;
 pub(crate) mod placed;
 pub(crate) mod process;
+pub(crate) mod status;
 
 use kiln_keeper::guard::{Guard, off};
 use std::fmt::Debug;

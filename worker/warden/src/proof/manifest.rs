@@ -3,7 +3,8 @@
 //! Taken once, after the keeper has locked itself down and before its first job: the golden
 //! manifest. Taken again at each reset and compared; see [`super::clean`].
 
-use super::process::{LookError, Namespaces, Process, Status};
+use super::process::{LookError, Namespaces, Process};
+use super::status::Status;
 use crate::wire::{Residue, ResidueKind};
 use std::fmt::Debug;
 

@@ -4,7 +4,8 @@
 //! The limits of its control group are not looked at here: making the leaf, and setting its limits,
 //! proves them, and only the host's root can write them.
 
-use super::process::{LookError, NAMESPACES, Namespaces, Process, Status};
+use super::process::{LookError, NAMESPACES, Namespaces, Process};
+use super::status::Status;
 use super::{Differs, same};
 use crate::cgroup::{CgroupError, Leaf};
 use crate::sys::Resource;

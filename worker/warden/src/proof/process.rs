@@ -4,6 +4,7 @@
 //! directory belongs to this very process or fails, and [`Process::alive`] afterwards tells that
 //! the number was not given to another one between the two openings.
 
+use super::status::Status;
 use crate::kernel;
 use crate::sys::Resource;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -54,28 +55,6 @@ pub(crate) struct Namespaces([u64; NAMESPACES.len()]);
 pub(crate) struct Limits {
     pid: i32,
     text: String,
-}
-
-/// What `/proc/<pid>/status` says, as far as it is posture.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Status {
-    pub(crate) uids: Vec<u64>,
-    pub(crate) gids: Vec<u64>,
-    pub(crate) groups: Vec<u64>,
-    pub(crate) pids: Vec<u64>,
-    pub(crate) threads: u64,
-    pub(crate) tracer: u64,
-    pub(crate) blocked: u64,
-    pub(crate) ignored: u64,
-    pub(crate) caught: u64,
-    pub(crate) inheritable: u64,
-    pub(crate) permitted: u64,
-    pub(crate) effective: u64,
-    pub(crate) bounding: u64,
-    pub(crate) ambient: u64,
-    pub(crate) no_new_privs: u64,
-    pub(crate) seccomp: u64,
-    pub(crate) filters: u64,
 }
 
 impl Process {
@@ -335,44 +314,6 @@ impl fmt::Display for Namespaces {
     }
 }
 
-impl Status {
-    /// Fails with the name of the line that is missing or strange.
-    fn parse(text: &str) -> Result<Self, &'static str> {
-        let line = |name: &'static str| {
-            text.lines()
-                .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
-                .ok_or(name)
-        };
-        let list = |name| {
-            line(name)?
-                .split_whitespace()
-                .map(|word| word.parse().map_err(|_| name))
-                .collect::<Result<Vec<u64>, _>>()
-        };
-        let number = |name| line(name)?.trim().parse::<u64>().map_err(|_| name);
-        let mask = |name| u64::from_str_radix(line(name)?.trim(), 16).map_err(|_| name);
-        Ok(Self {
-            uids: list("Uid")?,
-            gids: list("Gid")?,
-            groups: list("Groups")?,
-            pids: list("NSpid")?,
-            threads: number("Threads")?,
-            tracer: number("TracerPid")?,
-            blocked: mask("SigBlk")?,
-            ignored: mask("SigIgn")?,
-            caught: mask("SigCgt")?,
-            inheritable: mask("CapInh")?,
-            permitted: mask("CapPrm")?,
-            effective: mask("CapEff")?,
-            bounding: mask("CapBnd")?,
-            ambient: mask("CapAmb")?,
-            no_new_privs: number("NoNewPrivs")?,
-            seccomp: number("Seccomp")?,
-            filters: number("Seccomp_filters")?,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -404,10 +345,5 @@ mod tests {
         assert!(process.descriptors().is_err());
         assert!(process.children().is_err());
         assert!(process.namespaces().is_err());
-    }
-
-    #[test]
-    fn a_missing_line_is_an_error() {
-        assert_eq!(Status::parse("Uid:\t0\t0\t0\t0\n"), Err("Gid"));
     }
 }
