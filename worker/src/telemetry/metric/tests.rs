@@ -280,6 +280,7 @@ fn no_label_is_another_than_these() {
         "state",
         "status",
         "step",
+        "verdict",
         "version",
     ];
     let text = text(&eventful());
