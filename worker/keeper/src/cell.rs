@@ -18,11 +18,8 @@ use crate::sys::process::{self, Cloned};
 use crate::sys::socket::{self, Received};
 use crate::sys::{Errno, cred};
 use kiln_keeper::step::Step;
-use kiln_keeper::wire::{Cause, Ended, Placement, Prepare};
+use kiln_keeper::wire::{Cause, Ended, Placement, Prepare, TASKS_MAX};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-
-/// `tasks` files at most.
-const TASKS_MAX: usize = 8;
 
 /// How the waiter gets into the job's control group.
 pub(crate) enum Placing {

@@ -38,6 +38,9 @@ pub const SCRATCH_INODES: u64 = 5;
 /// `CAP_SYS_ADMIN`. Its bounding set is the same.
 pub const KEEPER_CAPABILITIES: u64 = 1 << 0 | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 12 | 1 << 21;
 
+/// `tasks` files that come with a placement at most.
+pub const TASKS_MAX: usize = 8;
+
 /// A message that neither end may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;

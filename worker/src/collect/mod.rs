@@ -26,6 +26,21 @@ use std::time::Duration;
 
 pub use select::Selection;
 
+/// The paths and sizes of what is taken of a listing.
+#[cfg(test)]
+pub(crate) fn chosen(
+    entries: Vec<Entry>,
+    selection: &Selection,
+    manifest: &Manifest,
+    limits: &Limits,
+) -> Vec<(String, u64)> {
+    let wanted = select::plan(entries, selection, manifest, limits).wanted;
+    wanted
+        .into_iter()
+        .map(|one| (one.path, one.entry.size))
+        .collect()
+}
+
 /// The collector answers each question within this.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// Bytes of listing that are taken in; the collector stops before that.

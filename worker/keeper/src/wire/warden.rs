@@ -1,6 +1,6 @@
 //! What the warden and the keeper say to each other.
 
-use super::{Malformed, Words, narrow, words};
+use super::{Malformed, TASKS_MAX, Words, narrow, words};
 
 /// How a placed process gets into the job's cgroup leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +126,10 @@ impl FromWarden {
                 generation: w[1],
                 placement: match w[2] {
                     1 => Placement::V1 {
-                        tasks: u8::try_from(w[3]).map_err(|_| Malformed)?,
+                        tasks: u8::try_from(w[3])
+                            .ok()
+                            .filter(|tasks| usize::from(*tasks) <= TASKS_MAX)
+                            .ok_or(Malformed)?,
                     },
                     2 => Placement::V2,
                     _ => return Err(Malformed),
