@@ -291,7 +291,8 @@ def probe(file, words):
         body = base64.b64encode(open(path[:-2], "rb").read()).decode()
         words = [word for word in words if "=" not in word]
         return batch().run(profile="python", command=["./probe", *words], files=[{"path": "probe", "base64": body, "executable": True}], limits=LIMITS)
-    return batch().run(profile="python", code=open(path).read(), args=words, limits=LIMITS)
+    files = [{"path": "wall.py", "text": open(f"{TESTS}/hostile/E/wall.py").read()}] if file.startswith("E/") else []
+    return batch().run(profile="python", code=open(path).read(), args=words, files=files, limits=LIMITS)
 
 
 def verdict(outcome):
@@ -308,13 +309,30 @@ def waived():
     return {line.split("\t")[0] for line in lines if line and not line.startswith("#")}
 
 
-def probes(group):
-    rows = [line.split("\t") for line in open(TESTS + "/hostile/INDEX.tsv").read().splitlines()[1:]]
-    return [row[1] for row in rows if row[0] == group and row[1] not in waived()]
+def rows():
+    return [line.split("\t") for line in open(TESTS + "/hostile/INDEX.tsv").read().splitlines()[1:]]
+
+
+def probes(group, steps=("single", "two-step")):
+    return [row[1] for row in rows() if row[0] == group and row[1] not in waived() and row[4] in steps]
+
+
+ENDED = {row[1] for row in rows() if row[3] == "KILLED syscall"}
+
+
+def isolation():
+    """The report that a security team asks for: every hard property holds here, too."""
+    done = subprocess.run(["kiln", "doctor", "--isolation", "--json"], capture_output=True, text=True, timeout=240)
+    report = json.loads(done.stdout)
+    open_ = [one["property"] for one in report["properties"] if one["hardness"] == "hard" and not one["holds"]]
+    expect(done.returncode == 0 and not open_, open_, done.stderr[-300:])
 
 
 def surface(file, canary):
-    contained(probe(file, ARGS + canary))
+    outcome = probe(file, ARGS + canary)
+    if file in ENDED:
+        return ended(outcome, "policy_denied", "syscall")
+    contained(outcome)
 
 
 def after_a_kill(file, canary):
@@ -354,12 +372,15 @@ def main():
         check(file, surface, file, told)
     for file in probes("A"):
         check(f"{file} after a kill", after_a_kill, file, told)
+    for file in probes("E", ("single",)):
+        check(file, surface, file, told)
     canary.terminate()
-    for file in probes("C"):
+    for file in probes("C") + probes("E", ("two-step",)):
         check(file, leaks, file)
     for name in ("fork_bomb", "thread_bomb", "mem_anon", "tmpfs_fill", "setsid_escape", "zombies", "many_files"):
         check(f"B/{name}", exhausts, f"B/{name}.py")
     check("nothing is left at the end", rest)
+    check("kiln doctor --isolation", isolation)
 
 
 try:
