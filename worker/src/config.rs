@@ -105,6 +105,8 @@ pub struct Worker {
     pub slots: usize,
     /// How long running jobs have at a drain.
     pub grace: Duration,
+    /// How often jobs of the worker's own try its sandboxes, if at all.
+    pub canary: Option<Duration>,
     /// The folder that outlives the process: journal, lock.
     pub state: PathBuf,
     /// The folder for locks and sockets; the warden's default where `None`.

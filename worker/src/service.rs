@@ -9,11 +9,13 @@
 //! - `answer`: an outcome is committed, published and its delivery acknowledged, in this order
 //! - `running`: the jobs that run here, who cancels them and who waits for them
 //! - `control`: cancellations, heard live and found in the store
+//! - `canary`: jobs of our own that look for residue and open walls
 //! - `recovery`: what a dead worker left
 //! - `dispatch`: deliveries wait, slots come free, the next job starts; and the drain
 
 mod admit;
 mod answer;
+mod canary;
 mod control;
 mod dispatch;
 mod encoding;
@@ -42,6 +44,7 @@ use crate::telemetry::trace::Traces;
 use kiln_protocol::id::Tenant;
 use running::Running;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
@@ -75,6 +78,10 @@ pub struct Terms {
     pub slots: usize,
     /// How long running jobs have at a drain.
     pub grace: Duration,
+    /// How often jobs of our own try the sandboxes, if at all.
+    pub canary: Option<Duration>,
+    /// The folder that outlives the process.
+    pub state: PathBuf,
     pub trust_tenant: bool,
     pub reply_prefixes: Vec<String>,
 }

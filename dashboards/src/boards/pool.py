@@ -51,6 +51,9 @@ POOL = Dashboard(
                   stacked=True, runbook="KilnResidue"),
             Panel("Resetting now", "How many sandboxes are between two jobs?",
                   (Query(f"sum by (instance) (kiln_pool_sandboxes{{{IP},phase=\"resetting\"}})", "{{instance}}"),)),
+            Panel("Canaries", "How long ago did jobs of the worker's own last find every wall whole?",
+                  (Query(f"time() - max by (instance, kind) (kiln_canary_last_success_timestamp_seconds{{{I}}})", "{{instance}} {{kind}}"),), unit="s",
+                  runbook="KilnResidue", quiet="no worker has `canary_ms`, or none came back yet"),
             Panel("Of the kernel's", "What do the sandboxes hold of the kernel's, and does it grow?",
                   (Query(f"sum by (kind) (kiln_sandbox_resources{{{I}}})", "{{kind}}"),), log=True, low=None, runbook="KilnSandboxLeak"),
             Panel("To take one down", "How long does it take to end a sandbox?", (

@@ -37,6 +37,8 @@ pub struct Setup {
     pub state: Option<PathBuf>,
     /// Built with places to die at.
     pub checkpoints: bool,
+    /// Built so that guards of its sandboxes can be taken off: these are.
+    pub without: Option<&'static str>,
     /// What it may call its own: runtime folder, control group, uids.
     pub scope: Scope,
 }
@@ -120,10 +122,10 @@ impl Worker {
     }
 
     fn program(&self) -> PathBuf {
-        if self.setup.checkpoints {
-            places::kiln_checkpoints()
-        } else {
-            places::kiln()
+        match (self.setup.checkpoints, self.setup.without) {
+            (true, _) => places::kiln_checkpoints(),
+            (false, Some(_)) => places::kiln_unguarded(),
+            (false, None) => places::kiln(),
         }
     }
 
@@ -134,6 +136,11 @@ impl Worker {
             ("HOME".to_owned(), "/root".to_owned()),
         ];
         env.extend(self.setup.env.iter().cloned());
+        let off = self
+            .setup
+            .without
+            .map(|guards| ("KILN_WITHOUT".to_owned(), guards.to_owned()));
+        env.extend(off);
         env
     }
 

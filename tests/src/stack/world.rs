@@ -95,6 +95,7 @@ impl World {
             env: Vec::new(),
             state: None,
             checkpoints: false,
+            without: None,
             scope: self.scope.clone(),
         };
         change(&mut setup);

@@ -194,6 +194,8 @@ fn terms(config: Config) -> Terms {
         .map(|amqp| (amqp.trust_tenant, amqp.reply_prefixes))
         .unwrap_or_default();
     Terms {
+        canary: config.worker.canary,
+        state: config.worker.state,
         worker: config.worker.name,
         slots: config.worker.slots,
         grace: config.worker.grace,

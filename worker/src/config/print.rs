@@ -94,6 +94,11 @@ impl Config {
         put(WORKER.name, "name", json!(worker.name));
         put(WORKER.name, "slots", json!(worker.slots));
         put(WORKER.name, "grace_ms", ms(worker.grace));
+        put(
+            WORKER.name,
+            "canary_ms",
+            ms(worker.canary.unwrap_or_default()),
+        );
         put(WORKER.name, "state", json!(worker.state));
         let runtime = worker.runtime.clone();
         put(

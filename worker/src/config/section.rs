@@ -57,6 +57,8 @@ const fn count(name: &'static str, (least, most): (u64, u64), what: &'static str
 pub(super) const SLOTS: (u64, u64) = (1, 1_024);
 /// The bounds of `worker.grace_ms`: up to a day.
 pub(super) const GRACE_MS: (u64, u64) = (0, 24 * 60 * 60 * 1_000);
+/// The bounds of `worker.canary_ms`: never, up to a day.
+pub(super) const CANARY_MS: (u64, u64) = (0, 24 * 60 * 60 * 1_000);
 /// The bounds of `worker.uid_base`.
 pub(super) const UID_BASE: (u64, u64) = (1, (u32::MAX - kiln_warden::UID_BLOCK) as u64);
 /// The bounds of `amqp.consumer_timeout_ms`: a minute to a year.
@@ -83,6 +85,7 @@ pub(super) const WORKER: Section = Section {
     name: "worker",
     what: "The process that runs jobs",
     keys: &[
+        count("canary_ms", CANARY_MS, "How often jobs of the worker's own try its sandboxes, in milliseconds; 0 is never"),
         key("cgroup_parent", Kind::Folder, "The control group below which all groups are made"),
         count("grace_ms", GRACE_MS, "How long running jobs have at a drain, in milliseconds"),
         key("name", Kind::Text, "The worker's name in outcomes and in the registry"),

@@ -1,6 +1,6 @@
 //! What does `[worker]` say about the process that runs jobs?
 
-use super::section::{GRACE_MS, SLOTS, UID_BASE, WORKER};
+use super::section::{CANARY_MS, GRACE_MS, SLOTS, UID_BASE, WORKER};
 use super::sources::Sources;
 use super::{Config, Worker};
 use kiln_protocol::limits::LimitUnit;
@@ -19,6 +19,7 @@ struct Raw {
     name: Option<String>,
     slots: Option<u64>,
     grace_ms: Option<u64>,
+    canary_ms: Option<u64>,
     state: Option<PathBuf>,
     runtime: Option<PathBuf>,
     cgroup_parent: Option<String>,
@@ -36,6 +37,10 @@ pub(super) fn settle(sources: &Sources) -> Worker {
         name: raw.name.unwrap_or_else(Config::host_name),
         slots: slots.unwrap_or_else(cpus),
         grace: Duration::from_millis(raw.grace_ms.unwrap_or(GRACE_MS_DEFAULT)),
+        canary: raw
+            .canary_ms
+            .filter(|ms| *ms > 0)
+            .map(Duration::from_millis),
         state: raw.state.unwrap_or_else(|| STATE.into()),
         runtime: raw.runtime,
         cgroup_parent: raw.cgroup_parent,
@@ -49,6 +54,7 @@ fn read(keys: &Keys) -> Raw {
         name: name(keys),
         slots: count("slots", SLOTS),
         grace_ms: count("grace_ms", GRACE_MS),
+        canary_ms: count("canary_ms", CANARY_MS),
         state: path(keys, "state"),
         runtime: path(keys, "runtime"),
         cgroup_parent: cgroup_parent(keys),
@@ -137,17 +143,19 @@ mod tests {
 
     #[test]
     fn the_section_is_read() {
-        let text = "[worker]\nname = \"a-1\"\nslots = 3\ngrace_ms = 5\nstate = \"/s\"\n\
+        let text = "[worker]\nname = \"a-1\"\nslots = 3\ngrace_ms = 5\ncanary_ms = 9\nstate = \"/s\"\n\
                     runtime = \"/run/absent\"\ncgroup_parent = \"/k/l\"\nuid_base = 4194304\n";
         let worker = load(text, &[]).expect("it is right").worker;
         assert_eq!((worker.name.as_str(), worker.slots), ("a-1", 3));
         assert_eq!(worker.grace, Duration::from_millis(5));
+        assert_eq!(worker.canary, Some(Duration::from_millis(9)));
         assert_eq!(worker.state, Path::new("/s"));
         assert_eq!(worker.runtime, Some("/run/absent".into()));
         assert_eq!(worker.cgroup_parent.as_deref(), Some("/k/l"));
         assert_eq!(worker.uid_base, Some(4_194_304));
         let worker = load("", &[]).expect("nothing is wrong").worker;
         assert_eq!(worker.grace, Duration::from_secs(30));
+        assert_eq!(worker.canary, None);
         assert_eq!(worker.state, Path::new("/var/lib/kiln"));
         assert!(worker.slots >= 1 && worker.runtime.is_none());
     }

@@ -62,7 +62,7 @@ async fn first(prober: &Prober<'_>, seen: &mut Sightings) -> Result<(), ProbeErr
 
 /// Behind a job of another tenant that has left what it could. Where the profile gives a used
 /// sandbox to nobody else, that is what is noted.
-pub async fn second(prober: &Prober<'_>, seen: &mut Sightings) -> Result<(), ProbeError> {
+async fn second(prober: &Prober<'_>, seen: &mut Sightings) -> Result<(), ProbeError> {
     let mut note = |holds: bool, what: &str| {
         seen.note(
             "residue-files",
@@ -87,6 +87,33 @@ pub async fn second(prober: &Prober<'_>, seen: &mut Sightings) -> Result<(), Pro
     residue.note(Position::Second, "residue-files", seen);
     let look = prober.run(probe(&["look"], TENANTS[0]), None).await?;
     look.note(Position::Second, "identity", seen);
+    Ok(())
+}
+
+/// One tenant's look behind its own plant, on a worker that has other jobs too; `false` where they
+/// were not on one sandbox, and nothing was looked at.
+pub async fn residue(
+    prober: &Prober<'_>,
+    tenant: &str,
+    seen: &mut Sightings,
+) -> Result<bool, ProbeError> {
+    let planted = prober.run(probe(&["plant"], tenant), None).await?;
+    let looked = prober.run(probe(&["residue"], tenant), None).await?;
+    let Some((_, true, _)) = planted.lines.first() else {
+        return Ok(false);
+    };
+    looked.note(Position::Second, "residue-files", seen);
+    Ok(follows(&planted, &looked))
+}
+
+/// One look, on whatever sandbox there is.
+pub async fn look(
+    prober: &Prober<'_>,
+    tenant: &str,
+    seen: &mut Sightings,
+) -> Result<(), ProbeError> {
+    let ran = prober.run(probe(&["look"], tenant), None).await?;
+    ran.note(Position::Second, "identity", seen);
     Ok(())
 }
 

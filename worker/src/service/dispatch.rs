@@ -1,6 +1,7 @@
 //! Deliveries wait, slots come free, the next job starts. And the end: a signal, a grace, a
 //! second signal.
 
+use super::canary::{self, Due};
 use super::{Parts, Service};
 use crate::engine::EngineError;
 use crate::fault::chain;
@@ -71,6 +72,7 @@ struct Dispatch {
     /// Whether every cancellation is known that could not be heard.
     dug: tokio::sync::watch::Sender<bool>,
     stage: Stage,
+    canary: Option<Due>,
 }
 
 /// Serves until somebody wants it to end.
@@ -106,6 +108,7 @@ impl Dispatch {
         } = parts;
         metrics.slots(terms.slots);
         metrics.drain_grace(terms.grace);
+        let canary = Due::every(terms.canary);
         let fair = Fair::new(
             &sources
                 .iter()
@@ -134,6 +137,7 @@ impl Dispatch {
             charges: HashMap::new(),
             dug: tokio::sync::watch::channel(false).0,
             stage: Stage::Serving,
+            canary,
         }
     }
 
@@ -242,7 +246,24 @@ impl Dispatch {
         }
     }
 
+    /// Starts a job of our own where one is due, in a slot that nobody wants.
+    fn start_canary(&mut self) {
+        let free = self.stage == Stage::Serving && self.tasks.len() < self.service.terms.slots;
+        let idle = self.fair.waiting() == 0;
+        if free
+            && let Some(due) = &mut self.canary
+            && due.is_now(idle, Instant::now())
+        {
+            let service = Arc::clone(&self.service);
+            self.tasks.spawn(async move {
+                canary::fly(&service).await;
+                None
+            });
+        }
+    }
+
     fn look(&mut self) {
+        self.start_canary();
         // What a channel that has ended brought comes again by the next; it need not wait twice.
         self.fair.retain(|delivery| delivery.ticket.usable());
         self.readiness.tick();

@@ -19,7 +19,9 @@ pub use held::Held;
 use kiln_protocol::job::Class;
 use kiln_protocol::outcome::{ArtifactState, Outcome, Start, Status, TimingUs, Verdict};
 use kiln_warden::profile::Profiles;
-pub use label::{AckResult, DeadReason, Direction, Disk, Holding, Limit, Orphan, Role, Step};
+pub use label::{
+    AckResult, Canary, DeadReason, Direction, Disk, Holding, Limit, Orphan, Role, Step,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};

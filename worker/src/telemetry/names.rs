@@ -92,6 +92,7 @@ figures! {
     pool_discards: IntCounterVec = "pool_discards_total", "Sandboxes that retired", ["reason"], &NONE;
     resets: IntCounterVec = "resets_total", "Resets between two jobs", ["result"], &NONE;
     residue: IntCounterVec = "residue_total", "What a reset found that a job had left", ["kind"], &NONE;
+    canary: GaugeVec = "canary_last_success_timestamp_seconds", "When a canary last came back whole", ["kind"], &NONE;
     resources: IntGaugeVec = "sandbox_resources", "What this worker has of the kernel's", ["kind"], &NONE;
     cleanup: Histogram = "sandbox_cleanup_seconds", "How long it took to take a sandbox down", [], &SHORT;
     cleanup_failures: IntCounter = "sandbox_cleanup_failures_total", "Sandboxes of which something is left, or may be", [], &NONE;

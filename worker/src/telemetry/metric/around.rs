@@ -1,9 +1,16 @@
 //! How does it stand with what the worker leans on: Redis, the store, the kernel, the disks?
 
-use super::{Direction, Disk, Holding, Metrics, forget, gauge};
-use std::time::Duration;
+use super::{Canary, Direction, Disk, Holding, Metrics, forget, gauge};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 impl Metrics {
+    /// A canary came back whole just now.
+    pub fn canary(&self, kind: Canary) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let figure = self.names.canary.with_label_values(&[kind.as_str()]);
+        figure.set(now.unwrap_or_default().as_secs_f64());
+    }
+
     /// Not told where nothing is tracked: then there is no such figure.
     pub fn redis_up(&self, up: bool) {
         self.recent.redis_up(up);

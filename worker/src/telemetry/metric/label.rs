@@ -40,6 +40,11 @@ words! {
 }
 
 words! {
+    /// What a job of the worker's own looks for.
+    Canary { Residue = "residue", Isolation = "isolation", }
+}
+
+words! {
     /// Why a message is in the queue of dead letters: the words of the contract.
     DeadReason {
         BadMessage = "bad_message",

@@ -9,7 +9,7 @@ mod cost;
 mod eventful;
 
 /// The names of the contract, in the order of the code.
-const NAMES: [&str; 62] = [
+const NAMES: [&str; 63] = [
     "build_info",
     "clock_seconds",
     "ready",
@@ -54,6 +54,7 @@ const NAMES: [&str; 62] = [
     "pool_discards_total",
     "resets_total",
     "residue_total",
+    "canary_last_success_timestamp_seconds",
     "sandbox_resources",
     "sandbox_cleanup_seconds",
     "sandbox_cleanup_failures_total",

@@ -69,6 +69,9 @@ pub(super) fn eventful() -> Arc<Metrics> {
     for state in [ArtifactState::Released, ArtifactState::Withheld] {
         metrics.artifact(state);
     }
+    for kind in Canary::ALL {
+        metrics.canary(kind);
+    }
     for kind in RESIDUE {
         metrics.residue(kind);
     }

@@ -1,0 +1,53 @@
+//! Do a worker's canaries come back while all is well, and sing when a wall is open?
+
+use acceptance::leftovers::wait_for;
+use acceptance::stack::world::{SOON, World, bash, ids};
+
+const CANARY: &str = "kiln_canary_last_success_timestamp_seconds";
+const FOUND: &str = "kiln_residue_total";
+
+/// A worker that flies canaries twice a second, with these guards off.
+fn world(without: Option<&'static str>) -> World {
+    let mut world = World::new();
+    world
+        .add("a", |setup| {
+            setup.without = without;
+            setup.env = vec![("KILN_WORKER__CANARY_MS".to_owned(), "500".to_owned())];
+        })
+        .up();
+    world.client.wait_bound();
+    world
+}
+
+#[test]
+fn canaries_come_back_between_jobs() {
+    let world = world(None);
+    let jobs: Vec<_> = (0..6).map(|_| bash("echo served")).collect();
+    world.submit(&jobs);
+    world.wait_all(&ids(&jobs), SOON);
+    for kind in ["residue", "isolation"] {
+        let label = format!("kind=\"{kind}\"");
+        wait_for(SOON, || world.workers[0].metric(CANARY, &label) > 0.0);
+    }
+    assert!(world.workers[0].metric(FOUND, "kind=\"canary\"") < 0.5);
+}
+
+#[test]
+fn an_open_wall_is_counted_and_is_no_success() {
+    let world = world(Some("masks"));
+    wait_for(SOON, || {
+        world.workers[0].metric(FOUND, "kind=\"canary\"") > 0.5
+    });
+    assert!(world.workers[0].metric(CANARY, "kind=\"isolation\"") < 0.5);
+}
+
+#[test]
+fn what_a_reset_finds_is_counted_by_its_kind() {
+    let world = world(Some("leave-descriptor"));
+    let jobs = [bash("echo served")];
+    world.submit(&jobs);
+    world.wait_all(&ids(&jobs), SOON);
+    wait_for(SOON, || {
+        world.workers[0].metric(FOUND, "kind=\"descriptor\"") > 0.5
+    });
+}
