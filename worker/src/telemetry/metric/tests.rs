@@ -264,6 +264,7 @@ fn no_label_is_another_than_these() {
         "call",
         "class",
         "condition",
+        "decision",
         "direction",
         "kind",
         "le",
