@@ -70,11 +70,24 @@ fn collected(
             outcome["status"], outcome["reason"], outcome["message"]
         ));
     }
-    let artifacts = out.join("artifacts");
-    std::fs::create_dir_all(&artifacts).map_err(|error| error.to_string())?;
-    let listed = acceptance::kiln::names(outcome, "artifacts");
-    if let Some(gone) = listed.iter().find(|path| !artifacts.join(path).is_file()) {
-        return Err(format!("`{gone}` is listed and not there"));
+    let [artifacts, quarantine] = ["artifacts", "quarantine"].map(|name| out.join(name));
+    for artifact in outcome["artifacts"].as_array().into_iter().flatten() {
+        let text = |name: &str| {
+            artifact[name]
+                .as_str()
+                .ok_or(format!("no {name}: {artifact}"))
+        };
+        let (path, object) = (text("path")?, text("object")?);
+        let released = artifact["state"] == "released";
+        let top = if released {
+            "artifacts/"
+        } else {
+            "quarantine/"
+        };
+        let kept = object.starts_with(top) && out.join(object).is_file();
+        if !kept || artifacts.join(path).is_file() != released {
+            return Err(format!("`{path}` is not where it says: {artifact}"));
+        }
     }
     let took = outcome["timing_us"]["collect"]
         .as_u64()
@@ -85,15 +98,31 @@ fn collected(
         took / 1_000_000,
         &seconds[seconds.len().saturating_sub(3)..]
     );
+    // What is withheld has nothing harmless that must be there.
+    for (folder, name) in [(&artifacts, &*probe.name), (&quarantine, "")] {
+        std::fs::create_dir_all(folder).map_err(|error| error.to_string())?;
+        check(name, folder, canary, snap, &seconds)?;
+    }
+    Ok(())
+}
+
+/// What the checker of the probes says of a folder of collected files.
+fn check(
+    name: &str,
+    folder: &Path,
+    canary: &Canary,
+    snap: &Path,
+    seconds: &str,
+) -> Result<(), String> {
     let words = [
         "check",
-        artifacts.to_str().expect("text"),
+        folder.to_str().expect("text"),
         "--probe",
-        &probe.name,
+        name,
         "--canary",
         &canary.text,
         "--seconds",
-        &seconds,
+        seconds,
         "--guard",
         snap.to_str().expect("text"),
         "--max-mb",
