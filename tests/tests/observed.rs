@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Metrics that a worker has only once this has happened.
-const NOT_ALWAYS: [(&str, &str); 2] = [
+const NOT_ALWAYS: [(&str, &str); 3] = [
+    ("kiln_canary_last_success_timestamp_seconds", "canaries fly"),
     ("kiln_drain_started_timestamp_seconds", "it drains"),
     ("kiln_pool_waiting", "a job had to wait for a sandbox"),
 ];
