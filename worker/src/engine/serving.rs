@@ -366,7 +366,8 @@ impl Steps for Serving<'_> {
     }
 
     fn report(&mut self, run: Run, kept: Kept) -> Outcome {
-        self.timing.total = Some(micros(self.began.elapsed()));
+        let waited = self.timing.queue_wait.unwrap_or(0);
+        self.timing.total = Some(micros(self.began.elapsed()).saturating_add(waited));
         let outcome = outcome::outcome(outcome::Record {
             job: &self.submission.job,
             profile: self.profile,

@@ -146,7 +146,10 @@ impl Glance {
         Back {
             took,
             status: self.status,
-            served: self.timing_us.total.map(Duration::from_micros),
+            served: self.timing_us.total.map(|total| {
+                let waited = self.timing_us.queue_wait.unwrap_or(0);
+                Duration::from_micros(total.saturating_sub(waited))
+            }),
             ran: self.sandbox.is_some(),
         }
     }
