@@ -46,6 +46,14 @@ fn arm(world: &mut World, point: &str, how: &str, job: &Value) {
         .change(|setup| setup.env = vec![("KILN_CHECKPOINT".to_owned(), set)]);
 }
 
+/// Starts the worker `a` in that life, and gives it the job and an innocent one.
+fn submit_armed(world: &mut World, point: &str, how: &str, job: &Value) {
+    arm(world, point, how, job);
+    world.worker().up();
+    world.client.wait_bound();
+    world.submit(&[job.clone(), bash("echo innocent")]);
+}
+
 /// A world with a worker that can die as asked and is given up by the broker within seconds; it does not run yet.
 fn mortal() -> World {
     let mut world = World::new();
@@ -104,10 +112,7 @@ fn alone_panicked_at_any_point() {
     let mut world = mortal();
     for point in POINTS {
         let job = bash("echo once; echo more > made.txt");
-        arm(&mut world, point, "panic", &job);
-        world.worker().up();
-        world.client.wait_bound();
-        world.submit(&[job.clone(), bash("echo innocent")]);
+        submit_armed(&mut world, point, "panic", &job);
         let outcome = world.answer(&id(&job));
         assert_eq!(outcome["status"], "succeeded", "{point}: {outcome:#}");
         reached(&marker(&world, &job), point, &world);
@@ -134,10 +139,7 @@ fn alone_frozen_at_any_point() {
     let mut world = mortal();
     for point in POINTS {
         let job = bash("echo once; sleep 0.2; echo more > made.txt");
-        arm(&mut world, point, "stop", &job);
-        world.worker().up();
-        world.client.wait_bound();
-        world.submit(&[job.clone(), bash("echo innocent")]);
+        submit_armed(&mut world, point, "stop", &job);
         reached(&marker(&world, &job), point, &world);
         let given_up = || {
             world

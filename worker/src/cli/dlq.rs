@@ -54,31 +54,24 @@ enum DlqCommand {
         link: LinkArgs,
     },
     /// Put them back among the jobs, under the ids they have
-    Replay {
-        #[command(flatten)]
-        choice: Choice,
-        /// Only one, by its message-id
-        #[arg(long, value_name = "ID")]
-        id: Option<String>,
-        /// Only say which
-        #[arg(long)]
-        dry_run: bool,
-        #[command(flatten)]
-        link: LinkArgs,
-    },
+    Replay(ChangeArgs),
     /// Throw them away
-    Purge {
-        #[command(flatten)]
-        choice: Choice,
-        /// Only one, by its message-id
-        #[arg(long, value_name = "ID")]
-        id: Option<String>,
-        /// Only say which
-        #[arg(long)]
-        dry_run: bool,
-        #[command(flatten)]
-        link: LinkArgs,
-    },
+    Purge(ChangeArgs),
+}
+
+/// Which of them something is done to.
+#[derive(Debug, clap::Args)]
+struct ChangeArgs {
+    #[command(flatten)]
+    choice: Choice,
+    /// Only one, by its message-id
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// Only say which
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    link: LinkArgs,
 }
 
 /// Which of them.
@@ -101,35 +94,25 @@ impl Choice {
 }
 
 pub(super) fn run(args: &DlqArgs) -> Result<Exit, Stop> {
-    let (link, choice, id, action) = match &args.command {
-        DlqCommand::Ls { choice, link } => (link, choice, None, Action::List),
+    match &args.command {
+        DlqCommand::Ls { choice, link } => act(link, choice, None, Action::List),
         DlqCommand::Show { id, link } => {
             let choice = &Choice {
                 reason: None,
                 max: Some(1),
             };
-            return act(link, choice, Some(id), Action::Show);
+            act(link, choice, Some(id), Action::Show)
         }
-        DlqCommand::Replay {
-            choice,
-            id,
-            dry_run,
-            link,
-        } => {
-            let action = Action::Replay.unless(*dry_run);
-            (link, choice, id.as_deref(), action)
-        }
-        DlqCommand::Purge {
-            choice,
-            id,
-            dry_run,
-            link,
-        } => {
-            let action = Action::Purge.unless(*dry_run);
-            (link, choice, id.as_deref(), action)
-        }
-    };
-    act(link, choice, id, action)
+        DlqCommand::Replay(change) => change.act(Action::Replay),
+        DlqCommand::Purge(change) => change.act(Action::Purge),
+    }
+}
+
+impl ChangeArgs {
+    fn act(&self, action: Action) -> Result<Exit, Stop> {
+        let action = action.unless(self.dry_run);
+        act(&self.link, &self.choice, self.id.as_deref(), action)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -101,16 +101,9 @@ pub(super) fn remove(tree: &Tree, path: &Path) -> Result<(), CgroupError> {
 ///
 /// The kernel removes a group that no process is in, and no other: to ask it is the proof.
 pub(super) fn remove_leaf(dir: &Path) -> Result<(), CgroupError> {
-    match fs::remove_dir(dir) {
-        Ok(()) => return Ok(()),
-        Err(e) if e.kind() == io::ErrorKind::ResourceBusy => {}
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(source) => {
-            return Err(CgroupError::Remove {
-                dir: dir.into(),
-                source,
-            });
-        }
+    match remove_by(dir, Instant::now()) {
+        Err(CgroupError::Busy { .. }) => {}
+        done => return done,
     }
     match knob::numbers(&dir.join("cgroup.procs"))?.as_slice() {
         [] => remove_by(dir, Instant::now() + LEAF_MAX),

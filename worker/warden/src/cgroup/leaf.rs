@@ -154,7 +154,7 @@ impl Leaf {
         Ok(pids)
     }
 
-    /// Removes the leaf; [`CgroupError::Busy`] where a process is left in it.
+    /// Removes the leaf; [`CgroupError::Survivors`] where a process is left in it.
     pub fn remove(&self) -> Result<(), CgroupError> {
         self.tree
             .dirs(&self.path)
