@@ -148,7 +148,22 @@ fn alone_chaos() {
         befall(fault, &mut world, &mut redis, &mut seed);
         befell.push(fault);
         let caught_up = wait_for(Duration::from_mins(3), || behind(&world, sent.len()) < 100);
-        assert!(caught_up, "after {befell:?}\n{}", world.last_words());
+        let told = || {
+            let queues = ["list_queues", "--vhost", &world.vhost];
+            let columns = ["name", "messages_ready", "messages_unacknowledged"];
+            format!(
+                "{} sent; the client: {}; queues:\n{}",
+                sent.len(),
+                world.client.state(),
+                world.broker.ctl(&[&queues[..], &columns].concat()),
+            )
+        };
+        assert!(
+            caught_up,
+            "after {befell:?}: {}\n{}",
+            told(),
+            world.last_words()
+        );
     }
     world.wait_all(&sent, Duration::from_mins(3));
     // A job may meet two faults: its worker's and the broker's.

@@ -9,7 +9,7 @@ use lapin::options::{
     ConfirmSelectOptions, QueueBindOptions, QueueDeclareOptions,
 };
 use lapin::types::FieldTable;
-use lapin::{Channel, Connection, ConnectionProperties};
+use lapin::{Channel, Connection, ConnectionProperties, Consumer};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,6 +19,9 @@ use tokio::time::{sleep, timeout};
 const OUTCOMES: &str = "test.outcomes";
 /// How many messages wait for their confirm at once.
 const WINDOW: usize = 256;
+
+/// How long the broker may take for all that comes before the first outcome.
+const ANSWERS_MAX: Duration = Duration::from_secs(20);
 
 /// A client of one virtual host.
 #[derive(Debug)]
@@ -124,6 +127,18 @@ impl Client {
     pub fn heard(&self) -> (usize, u64) {
         let heard = self.inbox.lock();
         (heard.first.len(), heard.copies)
+    }
+
+    /// Whether it listens, and what ended its last connection: for whoever hears too little.
+    pub fn state(&self) -> String {
+        let heard = self.inbox.lock();
+        format!(
+            "{} outcomes, {} copies, listening: {}, last trouble: `{}`",
+            heard.first.len(),
+            heard.copies,
+            heard.listening,
+            heard.trouble
+        )
     }
 
     /// Waits until so many copies came in all.
@@ -254,15 +269,26 @@ async fn connect(url: &str) -> lapin::Result<Connection> {
 /// Listens for ever: whatever ends a connection, the next one goes on where it was.
 async fn listen(url: String, inbox: Arc<Inbox>) {
     loop {
-        if let Err(error) = session(&url, &inbox).await {
-            inbox.change(|heard| heard.trouble = error.to_string());
-        }
-        inbox.change(|heard| heard.listening = false);
+        // A broker that is killed between two words of it may leave one without an answer.
+        let trouble = match timeout(ANSWERS_MAX, consume(&url)).await {
+            Ok(Ok((connection, deliveries))) => {
+                inbox.change(|heard| heard.listening = true);
+                let ended = hear(deliveries, &inbox).await;
+                drop(connection);
+                ended.err().map(|error| error.to_string())
+            }
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(_) => Some("the broker did not answer".to_owned()),
+        };
+        inbox.change(|heard| {
+            heard.listening = false;
+            heard.trouble = trouble.unwrap_or_else(|| "the deliveries ended".to_owned());
+        });
         sleep(Duration::from_millis(200)).await;
     }
 }
 
-async fn session(url: &str, inbox: &Inbox) -> lapin::Result<()> {
+async fn consume(url: &str) -> lapin::Result<(Connection, Consumer)> {
     let connection = connect(url).await?;
     let channel = connection.create_channel().await?;
     let (durable, none) = (QueueDeclareOptions::durable(), FieldTable::default());
@@ -277,7 +303,7 @@ async fn session(url: &str, inbox: &Inbox) -> lapin::Result<()> {
         .await?;
     channel.basic_qos(500, BasicQosOptions::default()).await?;
     let consume = BasicConsumeOptions::default();
-    let mut deliveries = channel
+    let deliveries = channel
         .basic_consume(
             OUTCOMES.into(),
             "test".into(),
@@ -285,7 +311,10 @@ async fn session(url: &str, inbox: &Inbox) -> lapin::Result<()> {
             FieldTable::default(),
         )
         .await?;
-    inbox.change(|heard| heard.listening = true);
+    Ok((connection, deliveries))
+}
+
+async fn hear(mut deliveries: Consumer, inbox: &Inbox) -> lapin::Result<()> {
     while let Some(delivery) = deliveries.next().await {
         let delivery = delivery?;
         let message = Message::of(&delivery);
