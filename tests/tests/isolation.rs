@@ -69,7 +69,7 @@ fn a_guard_that_is_off_is_told_by_name() {
     for (without, wanted) in [
         ("masks", "proc-masks"),
         ("overlay", "residue-locks"),
-        ("cell-network,proof,network-proof", "residue-counters"),
+        ("cell-network,network-proof", "residue-counters"),
         ("pids-limit", "process-limit"),
     ] {
         let output = doctor(&program, without, &["--json"]);

@@ -86,8 +86,6 @@ pub(crate) struct Cell {
     pub(crate) go: Option<OwnedFd>,
     /// The stager's own end, to end its reading; given up with the stager.
     pub(crate) stage: Option<OwnedFd>,
-    /// The worker's end, until it is sent.
-    pub(crate) stage_worker: Option<OwnedFd>,
     pub(crate) usage: Usage,
     pub(crate) oom: Option<Oom>,
     pub(crate) scratch: Option<OwnedFd>,
@@ -104,24 +102,21 @@ impl Cell {
         filter: &Filter,
     ) -> Result<Self, Failure> {
         let (placing, usage, oom) = take(&order, &mut message).at(Step::Sockets)?;
-        let network = order
-            .network_kept
-            .then(|| message.take(order.placement.descriptors()))
-            .transpose()
-            .at(Step::Network)?;
-        let (events, cell_events) = socket::pair().at(Step::Sockets)?;
-        let (go, cell_go) = socket::pair().at(Step::Sockets)?;
-        let (stage_worker, stage) = socket::pair().at(Step::Sockets)?;
-        let kept = network.as_ref().map_or(0, |_| libc::CLONE_NEWNET);
-        let flags = init::namespaces() & !kept;
-        let pidfd = match process::clone(flags, None).at(Step::CloneCell)? {
+        let mut at = order.placement.descriptors();
+        let mut socket = || {
+            at += 1;
+            message.take(at - 1).at(Step::Sockets)
+        };
+        let (events, cell_events) = (socket()?, socket()?);
+        let (go, cell_go) = (socket()?, socket()?);
+        let stage = socket()?;
+        let pidfd = match process::clone(init::namespaces(), None).at(Step::CloneCell)? {
             Cloned::Child => init::run(&Ends {
                 order: &order,
                 events: cell_events.as_fd(),
                 go: cell_go.as_fd(),
                 stage: stage.as_fd(),
                 placing: &placing,
-                network: network.as_ref().map(AsFd::as_fd),
                 filter,
             }),
             Cloned::Parent { pidfd, .. } => pidfd,
@@ -139,7 +134,6 @@ impl Cell {
             events,
             go: Some(go),
             stage: Some(stage),
-            stage_worker: Some(stage_worker),
             usage,
             oom,
             scratch: None,

@@ -3,11 +3,11 @@
 use crate::cell::Placing;
 use crate::filter::Filter;
 use crate::report::{At, Failure, NULL, Report, give_up};
+use crate::sys::Errno;
 use crate::sys::cred::{self, Capabilities};
 use crate::sys::file::{self, standard};
 use crate::sys::poll::now;
 use crate::sys::process::{self, Cloned, exit};
-use crate::sys::{Errno, socket};
 use crate::{masks, mounts, waiter};
 use kiln_keeper::guard::{Guard, off};
 use kiln_keeper::step::Step;
@@ -23,8 +23,6 @@ pub(crate) struct Ends<'a> {
     pub(crate) go: BorrowedFd<'a>,
     pub(crate) stage: BorrowedFd<'a>,
     pub(crate) placing: &'a Placing,
-    /// A network namespace that serves again, with `lo` up; else there is a new one.
-    pub(crate) network: Option<BorrowedFd<'a>>,
     pub(crate) filter: &'a Filter,
 }
 
@@ -36,14 +34,15 @@ const STAGER: libc::pid_t = 3;
 /// The keeper's socket, once the cell is built.
 const EVENTS: BorrowedFd<'static> = standard(0);
 
-/// The namespaces that every cell has for itself.
+/// The namespaces that every cell has for itself. That of the network is the keeper's, too: it
+/// goes into a new one where the cell needs one.
 pub(crate) fn namespaces() -> libc::c_int {
-    let kept = |guard, flag| if off(guard) { 0 } else { flag };
-    libc::CLONE_NEWPID
-        | libc::CLONE_NEWNS
-        | libc::CLONE_NEWUTS
-        | kept(Guard::CellIpc, libc::CLONE_NEWIPC)
-        | kept(Guard::CellNetwork, libc::CLONE_NEWNET)
+    let ipc = if off(Guard::CellIpc) {
+        0
+    } else {
+        libc::CLONE_NEWIPC
+    };
+    libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWUTS | ipc
 }
 
 /// Builds the cell and stays until the job's main process ends.
@@ -59,18 +58,12 @@ pub(crate) fn run(ends: &Ends<'_>) -> ! {
 
 fn build(ends: &Ends<'_>) -> Result<(), Failure> {
     cred::set_name(c"init").at(Step::CellDescriptors)?;
-    if let Some(network) = ends.network {
-        process::enter(network, libc::CLONE_NEWNET).at(Step::Network)?;
-    }
     leave_keeper(ends).at(Step::CellDescriptors)?;
     process::set_umask(0);
     process::new_session().at(Step::Session)?;
     let scratch = mounts::build(ends.order)?;
     masks::lay()?;
     mounts::bind_scratch()?;
-    if ends.network.is_none() {
-        socket::raise_loopback().at(Step::Loopback)?;
-    }
     process::set_host_name(c"kiln").at(Step::HostName)?;
     let own = file::open(c"/proc/self/ns/mnt", libc::O_RDONLY).at(Step::SendScratch)?;
     let mapped = file::event().at(Step::CloneWaiter)?;

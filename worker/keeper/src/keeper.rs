@@ -17,8 +17,9 @@ use crate::peers::{Stop, WARDEN, receive, tell, tell_warden};
 use crate::report::{At, Failure, Report};
 use crate::sys::poll::{now, poll};
 use crate::sys::process::{self, Cloned};
-use crate::sys::socket::Received;
+use crate::sys::socket::{self, Received};
 use crate::sys::{Errno, cred, memory, notify};
+use kiln_keeper::guard::{Guard, off};
 use kiln_keeper::step::Step;
 use kiln_keeper::wire::{Cause, FromWarden, FromWorker, Prepare, ToWarden, ToWorker};
 use std::mem;
@@ -72,6 +73,7 @@ fn init() -> Result<Keeper, Stop> {
     let worker = with.take(0)?;
     let filter = Filter::new(with.take(1)?).at(Step::JobFilter)?;
     let masks = Masks::new().at(Step::MaskFiles)?;
+    socket::raise_loopback().at(Step::Loopback)?;
     Filter::new(with.take(2)?)
         .and_then(|own| own.install())
         .at(Step::KeeperFilter)?;
@@ -176,6 +178,11 @@ impl Keeper {
         #[cfg(feature = "unguarded")]
         crate::disobey::before_cell(order.generation)?;
         self.masks.show(order.affinity).at(Step::MaskFiles)?;
+        if !order.network_kept && !off(Guard::CellNetwork) {
+            // The last cell's ends with the last descriptor of it.
+            process::unshare(libc::CLONE_NEWNET).at(Step::Network)?;
+            socket::raise_loopback().at(Step::Loopback)?;
+        }
         self.generation = order.generation;
         self.phase = Phase::Cell(Cell::build(order, with, &self.filter)?);
         Ok(())
@@ -334,14 +341,9 @@ impl Keeper {
 
 /// Hands the built cell to the warden.
 fn announce(cell: &mut Cell) -> Result<(), Stop> {
-    let (Some(scratch), Some(stage)) = (&cell.scratch, cell.stage_worker.take()) else {
-        return Err(Stop::Failed);
-    };
+    let scratch = cell.scratch.as_ref().ok_or(Stop::Failed)?;
     let generation = cell.order.generation;
-    tell_warden(
-        ToWarden::Prepared { generation },
-        &[scratch.as_fd(), stage.as_fd()],
-    )?;
+    tell_warden(ToWarden::Prepared { generation }, &[scratch.as_fd()])?;
     cell.life = Life::Waiting;
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! What lies over the cell's proc: nothing about the machine that its neighbours change.
 //!
 //! The keeper makes one small tmpfs with the read-only files once, at `/job` of its own mount
-//! namespace, where a cell binds from it before its own `/job` covers it. What only the host's root
+//! namespace, where a cell binds from it before its own `/job` covers it; its own proc it covers as
+//! a whole, so that no part of it has to be covered for the keeper. What only the host's root
 //! may open (mode 0400: `kpagecount`, `slabinfo`, ...) is masked only where a slip would be worst:
 //! no process of a sandbox is the host's root.
 //!
@@ -9,6 +10,7 @@
 //! `net` (its own), `devices`, `misc`, `crypto`: programs read them, and they tell no neighbour's
 //! activity but for the free memory and the idle time of the machine.
 
+use crate::mounts;
 use crate::report::{At, Failure};
 use crate::sys::file;
 use crate::sys::mount::{self, Configuration, NODEV, NOEXEC, NOSUID, RDONLY};
@@ -84,11 +86,13 @@ const MADE_UP: &[(&CStr, &CStr)] = &[
 /// The keeper's tmpfs of read-only files.
 pub(crate) struct Masks {
     root: OwnedFd,
+    /// `/proc/cpuinfo`, from before it was covered.
+    cpuinfo: OwnedFd,
     affinity: u64,
 }
 
 impl Masks {
-    /// Makes the tmpfs and attaches it.
+    /// Makes the tmpfs, attaches it, and covers the keeper's own proc.
     pub(crate) fn new() -> Result<Self, Errno> {
         let tmpfs = Configuration::new(c"tmpfs")?;
         tmpfs.set(c"size", c"4m")?;
@@ -106,7 +110,13 @@ impl Masks {
         create(root.as_fd(), c"cpuinfo")?;
         mount::attach(root.as_fd(), PLACE)?;
         mount::change(root.as_fd(), RDONLY, 0)?;
-        Ok(Self { root, affinity: 0 })
+        let cpuinfo = file::open(c"/proc/cpuinfo", libc::O_RDONLY)?;
+        mount::bind(NO_FILES, mounts::PROC)?;
+        Ok(Self {
+            root,
+            cpuinfo,
+            affinity: 0,
+        })
     }
 
     /// Makes the files tell of the CPUs in the mask, if they do not yet. No cell may live.
@@ -127,7 +137,7 @@ impl Masks {
         let stat = file::open_at(self.root.as_fd(), c"stat", flags, 0)?;
         write_stat(stat.as_fd(), affinity)?;
         let cpuinfo = file::open_at(self.root.as_fd(), c"cpuinfo", flags, 0)?;
-        write_cpuinfo(cpuinfo.as_fd(), affinity)
+        write_cpuinfo(self.cpuinfo.as_fd(), cpuinfo.as_fd(), affinity)
     }
 }
 
@@ -190,14 +200,15 @@ fn write_number(file: BorrowedFd<'_>, before: &[u8], number: u64) -> Result<(), 
 }
 
 /// Copies the paragraphs of `/proc/cpuinfo` that tell of a CPU in the mask.
-fn write_cpuinfo(to: BorrowedFd<'_>, affinity: u64) -> Result<(), Errno> {
-    let from = file::open(c"/proc/cpuinfo", libc::O_RDONLY)?;
+fn write_cpuinfo(from: BorrowedFd<'_>, to: BorrowedFd<'_>, affinity: u64) -> Result<(), Errno> {
     let mut bytes = [0; 8192];
     let mut filled = 0;
+    let mut at = 0;
     let mut shown = true;
     loop {
-        let n = file::read(from.as_fd(), &mut bytes[filled..])?;
+        let n = file::read_at(from, &mut bytes[filled..], at)?;
         filled += n;
+        at += n as u64;
         let mut rest = &bytes[..filled];
         while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
             let (line, after) = rest.split_at(end + 1);

@@ -16,7 +16,10 @@ use crate::sys::mount::{self, Configuration, NODEV, NOEXEC, NOSUID};
 use kiln_keeper::guard::{Guard, off};
 use kiln_keeper::step::Step;
 use kiln_keeper::wire::Prepare;
+use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+pub(crate) const PROC: &CStr = c"/proc";
 
 /// Mounts the tmpfs at `/tmp` and a fresh proc; gives the tmpfs' root.
 pub(crate) fn build(order: &Prepare) -> Result<OwnedFd, Failure> {
@@ -68,8 +71,10 @@ fn proc() -> Result<(), crate::sys::Errno> {
     }
     proc.set(c"gid", c"0")?;
     let root = proc.create(NOSUID | NODEV | NOEXEC)?;
-    mount::detach(c"/proc")?;
-    mount::attach(root.as_fd(), c"/proc")
+    // What covers the sandbox's, and then it.
+    mount::detach(PROC)?;
+    mount::detach(PROC)?;
+    mount::attach(root.as_fd(), PROC)
 }
 
 /// Binds the tmpfs' directories to their places and takes its root out of the tree.

@@ -15,7 +15,7 @@
 mod warden;
 mod worker;
 
-pub use warden::{FromWarden, Placement, Prepare, ToWarden};
+pub use warden::{CELL_SOCKETS, FromWarden, Placement, Prepare, ToWarden};
 pub use worker::{Cause, Ended, FromWorker, ToWorker};
 
 /// Words in a message.

@@ -31,9 +31,10 @@ use crate::proof::locked;
 use crate::proof::manifest::Manifest;
 use crate::proof::network::{Looker, Network};
 use crate::proof::process::{Namespaces, Process};
+use crate::socket;
 use crate::uids::{JobIds, Range};
 use crate::wire::{CellLimits, Event, SandboxId};
-use kiln_keeper::wire::{FromWarden, Prepare, ToWarden};
+use kiln_keeper::wire::{CELL_SOCKETS, FromWarden, Prepare, ToWarden};
 use rustix::process::Signal;
 use std::fmt;
 use std::io;
@@ -79,7 +80,8 @@ struct Cell {
     job_id: u32,
     owner_id: u32,
     affinity: u64,
-    /// Until the cell is placed: that of the last cell, where nothing was done in it.
+    /// The keeper's too. Until the cell is placed: the one that serves again, where nothing was
+    /// done in it.
     network: Option<Network>,
 }
 
@@ -97,6 +99,8 @@ enum State {
     Preparing {
         golden: Manifest,
         cell: Cell,
+        /// The worker's end.
+        stage: OwnedFd,
         until: Instant,
     },
     Waiting {
@@ -220,21 +224,30 @@ impl Sandbox {
         };
         match (self.take(), message) {
             // Initialising ---- Ready ----> Preparing
-            (State::Initialising { cell, .. }, ToWarden::Ready) => {
+            (State::Initialising { mut cell, .. }, ToWarden::Ready) => {
                 let golden = Manifest::take(&self.container.keeper)?;
                 locked::prove(&golden, self.range, &shared.outside)?;
                 self.container
                     .groups
                     .prove_keeper(self.container.keeper.number())?;
+                let network = Network::of(self.container.keeper.number())?;
+                shared.networks.prove(&network)?;
+                cell.network = Some(network);
                 self.prepare(golden, cell)?;
                 Ok(None)
             }
             // Preparing ---- Prepared ----> Waiting
-            (State::Preparing { golden, cell, .. }, ToWarden::Prepared { generation })
-                if generation == cell.generation =>
-            {
-                self.place(shared, golden, cell, descriptors).map(Some)
-            }
+            (
+                State::Preparing {
+                    golden,
+                    cell,
+                    stage,
+                    ..
+                },
+                ToWarden::Prepared { generation },
+            ) if generation == cell.generation => self
+                .place(shared, golden, cell, descriptors, stage)
+                .map(Some),
             // Resizing ---- Resized ----> Waiting
             (
                 State::Resizing {
@@ -289,12 +302,16 @@ impl Sandbox {
             network_kept: cell.network.is_some(),
         });
         let descriptors = cell.leaf.keeper_fds()?;
-        let network = cell.network.as_ref().map(Network::descriptor);
-        let borrowed: Vec<_> = descriptors.iter().chain(network).map(AsFd::as_fd).collect();
+        let pair = || socket::pair().map_err(Fault::Descriptor);
+        let (events, go, (stage, staged)) = (pair()?, pair()?, pair()?);
+        let sockets: [_; CELL_SOCKETS] = [&events.0, &events.1, &go.0, &go.1, &staged];
+        let borrowed = descriptors.iter().chain(sockets).map(AsFd::as_fd);
+        let borrowed: Vec<_> = borrowed.collect();
         keeper::send(&self.container.socket, &prepare, &borrowed)?;
         self.state = State::Preparing {
             golden,
             cell,
+            stage,
             until: Instant::now() + ANSWER_MAX,
         };
         Ok(())

@@ -36,31 +36,6 @@ const NAMESPACES: [LinuxNamespaceType; 5] = [
     LinuxNamespaceType::Uts,
 ];
 
-const MASKED: [&str; 10] = [
-    "/proc/interrupts",
-    "/proc/kallsyms",
-    "/proc/kcore",
-    "/proc/key-users",
-    "/proc/keys",
-    "/proc/latency_stats",
-    "/proc/sched_debug",
-    "/proc/sysrq-trigger",
-    "/proc/timer_list",
-    "/proc/timer_stats",
-];
-
-/// Folders are not masked: each mask of a folder is a file system, and only the keeper sees this
-/// proc; a cell masks its own.
-const READ_ONLY: [&str; 7] = [
-    "/proc/acpi",
-    "/proc/asound",
-    "/proc/bus",
-    "/proc/fs",
-    "/proc/irq",
-    "/proc/scsi",
-    "/proc/sys",
-];
-
 /// What differs between sandboxes.
 #[derive(Debug)]
 pub(crate) struct Sandbox<'a> {
@@ -120,12 +95,11 @@ pub(crate) fn spec(sandbox: &Sandbox<'_>) -> Result<Spec, OciSpecError> {
         .chain([user])
         .map(LinuxNamespaceBuilder::build)
         .collect::<Result<Vec<_>, _>>()?;
-    let strings = |list: &[&str]| list.iter().map(|&path| path.to_owned()).collect::<Vec<_>>();
     let mut linux = LinuxBuilder::default()
         .namespaces(namespaces)
         .cgroups_path(sandbox.group)
-        .masked_paths(strings(&MASKED))
-        .readonly_paths(strings(&READ_ONLY))
+        .masked_paths(Vec::<String>::new())
+        .readonly_paths(Vec::<String>::new())
         .rootfs_propagation("private")
         .build()?;
     linux.set_resources(None);

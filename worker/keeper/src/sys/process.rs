@@ -57,12 +57,6 @@ pub(crate) fn unshare(flags: libc::c_int) -> Result<(), Errno> {
     done(unsafe { libc::unshare(flags) })
 }
 
-/// Moves this process into a namespace of the kind.
-pub(crate) fn enter(namespace: BorrowedFd<'_>, kind: libc::c_int) -> Result<(), Errno> {
-    // SAFETY: takes numbers only.
-    done(unsafe { libc::setns(namespace.as_raw_fd(), kind) })
-}
-
 /// Ends this process at once.
 pub(crate) fn exit(code: i32) -> ! {
     // SAFETY: takes a number only and does not return.

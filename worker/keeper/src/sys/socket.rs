@@ -43,22 +43,6 @@ impl Received {
     }
 }
 
-/// A pair of connected `SOCK_SEQPACKET` sockets.
-pub(crate) fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
-    let mut pair = [-1; 2];
-    // SAFETY: `pair` has room for the two numbers.
-    done(unsafe {
-        libc::socketpair(
-            libc::AF_UNIX,
-            libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC,
-            0,
-            pair.as_mut_ptr(),
-        )
-    })?;
-    // SAFETY: the kernel has just made both for us.
-    Ok(unsafe { (OwnedFd::from_raw_fd(pair[0]), OwnedFd::from_raw_fd(pair[1])) })
-}
-
 /// Sends one message with descriptors. `flags` may be `MSG_DONTWAIT`.
 pub(crate) fn send(
     socket: BorrowedFd<'_>,

@@ -22,6 +22,10 @@ impl Placement {
     }
 }
 
+/// Sockets for a new cell, which would be seen in the cell's network namespace if the keeper made
+/// them: both ends for the reports, both for the streams of the job, one for staging.
+pub const CELL_SOCKETS: usize = 5;
+
 /// What a cell is built from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prepare {
@@ -42,7 +46,8 @@ pub struct Prepare {
     pub open_files_max: u64,
     /// CPUs the job may run on, as a mask of the first 64.
     pub affinity: u64,
-    /// The last cell's network namespace, which the warden found as it was made, serves again.
+    /// The network namespace that the keeper is in, which the warden found as it was made, is the
+    /// cell's; else the keeper goes into a new one first.
     pub network_kept: bool,
 }
 
@@ -53,7 +58,7 @@ pub enum FromWarden {
     /// [`crate::spec::Filter`]); the keeper's own filter (the same format).
     Init,
     /// Descriptors on v1: the `tasks` files, `cpuacct.usage`, an eventfd for OOM, `memory.oom_control`.
-    /// On v2: the leaf's directory (`O_PATH`), `cpu.stat`. Then a network namespace that is kept.
+    /// On v2: the leaf's directory (`O_PATH`), `cpu.stat`. Then [`CELL_SOCKETS`].
     Prepare(Prepare),
     /// Re-sizes the tmpfs of the waiting cell. No descriptors.
     Resize { disk_bytes: u64, inodes: u64 },
@@ -64,8 +69,7 @@ pub enum FromWarden {
 pub enum ToWarden {
     /// The keeper has taken its `Init` and locked itself down.
     Ready,
-    /// A process waits in a cell. Descriptors: the scratch's root directory; the worker's end of
-    /// the staging socket.
+    /// A process waits in a cell. Descriptor: the scratch's root directory.
     Prepared {
         generation: u64,
     },
@@ -84,9 +88,7 @@ impl FromWarden {
     pub fn descriptors(&self) -> usize {
         match self {
             Self::Init => 3,
-            Self::Prepare(prepare) => {
-                prepare.placement.descriptors() + usize::from(prepare.network_kept)
-            }
+            Self::Prepare(prepare) => prepare.placement.descriptors() + CELL_SOCKETS,
             Self::Resize { .. } => 0,
         }
     }
@@ -161,7 +163,7 @@ impl ToWarden {
     #[must_use]
     pub fn descriptors(&self) -> usize {
         match self {
-            Self::Prepared { .. } => 2,
+            Self::Prepared { .. } => 1,
             Self::Ready | Self::Resized | Self::Failed { .. } => 0,
         }
     }

@@ -228,9 +228,9 @@ fn a_message_of_the_wardens_out_of_its_phase_ends_the_sandbox() {
     let whole = |message: FromWarden| wire::to_bytes(&message.encode()).to_vec();
     let play = [
         ("no cell to resize", whole(resize), 0),
-        ("generation 0", whole(prepare(0, 1)), 4),
-        ("too few descriptors", whole(prepare(1, 4)), 6),
-        ("too many descriptors", whole(prepare(1, 4)), 8),
+        ("generation 0", whole(prepare(0, 1)), 9),
+        ("too few descriptors", whole(prepare(1, 4)), 11),
+        ("too many descriptors", whole(prepare(1, 4)), 13),
         ("a second Init", whole(FromWarden::Init), 3),
         ("cut", whole(resize)[1..].to_vec(), 0),
         ("too long", [whole(resize), vec![0]].concat(), 0),

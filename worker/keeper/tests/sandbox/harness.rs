@@ -8,7 +8,7 @@ use kiln_keeper::collect::{Entry, Message};
 use kiln_keeper::spec::Program;
 use kiln_keeper::stage::{Input, Staged};
 use kiln_keeper::wire::{
-    self, Ended, FromWarden, FromWorker, Placement, Prepare, ToWarden, ToWorker,
+    self, CELL_SOCKETS, Ended, FromWarden, FromWorker, Placement, Prepare, ToWarden, ToWorker,
 };
 use std::fs;
 use std::io::Read;
@@ -140,8 +140,7 @@ impl Sandbox {
 
     /// Makes the next cell, with 64 MiB and 64 processes.
     pub(crate) fn prepare(&mut self) -> Waiting {
-        let memory = 64 << 20;
-        self.prepare_with(memory, 16 << 20)
+        self.prepare_with(64 << 20, 16 << 20)
     }
 
     pub(crate) fn prepare_with(&mut self, memory: u64, disk: u64) -> Waiting {
@@ -194,16 +193,16 @@ impl Sandbox {
             affinity: self.affinity,
             network_kept: false,
         });
-        let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
+        let (events, go, (stage, staged)) = (sys::pair(), sys::pair(), sys::pair());
+        let sockets: [_; CELL_SOCKETS] = [&events.0, &events.1, &go.0, &go.1, &staged];
+        let fds: Vec<_> = fds.iter().chain(sockets).map(AsFd::as_fd).collect();
         sys::send(&self.warden, &wire::to_bytes(&prepare.encode()), &fds).expect("send Prepare");
         let (message, mut fds) = self.answer();
         let generation = self.generation;
         assert_eq!(message, ToWarden::Prepared { generation });
-        let stage = fds.pop();
-        let scratch = fds.pop().expect("two descriptors");
         Waiting {
-            scratch,
-            stage,
+            scratch: fds.pop().expect("a descriptor"),
+            stage: Some(stage),
             job,
         }
     }

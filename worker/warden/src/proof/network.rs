@@ -56,10 +56,6 @@ impl Network {
             })
     }
 
-    pub(crate) fn descriptor(&self) -> &OwnedFd {
-        &self.0
-    }
-
     /// Proves that it is the one with this inode.
     pub(crate) fn is(&self, inode: u64) -> Result<(), NetworkError> {
         let status = rustix::fs::fstat(&self.0).map_err(|e| NetworkError::Enter(e.into()))?;

@@ -64,6 +64,8 @@ pub(crate) struct Placed {
     pub(crate) waiter: Process,
     /// The inode of its network namespace.
     pub(crate) network: u64,
+    /// The keeper's, as they are from now on: that of the network is the cell's.
+    pub(crate) keeper_namespaces: Namespaces,
 }
 
 /// Proves the waiting process; `fresh` where the stager must still be there beside it.
@@ -97,7 +99,8 @@ pub(crate) fn prove(wanted: &Wanted<'_>, fresh: bool) -> Result<Placed, PlacedEr
     let (waiter, status) = waiter.ok_or_else(|| missing("a waiter"))?;
     prove_waiter(wanted, &waiter, &status)?;
     let namespaces = waiter.namespaces()?;
-    prove_apart(wanted, &namespaces)?;
+    let keeper_namespaces = wanted.keeper.namespaces()?;
+    prove_apart(wanted, &keeper_namespaces, &namespaces)?;
     prove_init(wanted, &init, &namespaces)?;
     match &stager {
         Some((stager, status)) => prove_stager(wanted, stager, status, &namespaces)?,
@@ -110,7 +113,11 @@ pub(crate) fn prove(wanted: &Wanted<'_>, fresh: bool) -> Result<Placed, PlacedEr
     wanted.keeper.alive()?;
     let network = namespaces.get("net");
     let network = network.ok_or_else(|| missing("a network namespace"))?;
-    Ok(Placed { waiter, network })
+    Ok(Placed {
+        waiter,
+        network,
+        keeper_namespaces,
+    })
 }
 
 fn one_child(keeper: &Process) -> Result<i32, PlacedError> {
@@ -183,14 +190,30 @@ fn prove_affinity(waiter: &Process, wanted: u64) -> Result<(), PlacedError> {
     Ok(())
 }
 
-/// No namespace of the job is the host's, the warden's or the keeper's.
-fn prove_apart(wanted: &Wanted<'_>, job: &Namespaces) -> Result<(), Differs> {
+/// No namespace of the job is the host's or the warden's, and of the keeper's only that of the
+/// network, which is all that the keeper may have changed of its own.
+fn prove_apart(wanted: &Wanted<'_>, keeper: &Namespaces, job: &Namespaces) -> Result<(), Differs> {
     let none: &[&str] = &[];
-    wanted
-        .outside
-        .iter()
-        .chain([wanted.keeper_namespaces])
-        .try_for_each(|other| same("shared namespaces", none, &job.shared(other)[..]))
+    for outside in wanted.outside {
+        same("shared namespaces", none, &job.shared(outside)[..])?;
+    }
+    same(
+        "namespaces that the keeper and the job share",
+        &["net"][..],
+        &job.shared(keeper)[..],
+    )?;
+    let lasting = |names: &[&'static str]| -> Vec<_> {
+        names
+            .iter()
+            .copied()
+            .filter(|name| *name != "net")
+            .collect()
+    };
+    same(
+        "lasting namespaces of the keeper",
+        &lasting(&NAMESPACES),
+        &lasting(&keeper.shared(wanted.keeper_namespaces)),
+    )
 }
 
 /// The cell's init sees the same processes, mounts, network, ipc and host name, from the sandbox's

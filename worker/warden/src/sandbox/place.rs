@@ -13,15 +13,17 @@ impl Sandbox {
     pub(super) fn place(
         &mut self,
         shared: &Shared,
-        golden: Manifest,
+        mut golden: Manifest,
         mut cell: Cell,
         descriptors: Vec<OwnedFd>,
+        stage: OwnedFd,
     ) -> Result<Emit, Fault> {
-        let Ok([scratch, stage]) = <[OwnedFd; 2]>::try_from(descriptors) else {
+        let Ok([scratch]) = <[OwnedFd; 1]>::try_from(descriptors) else {
             return Err(KeeperError::Malformed.into());
         };
         let placed = placed::prove(&self.wanted(shared, &golden, &cell, &scratch), true)?;
         cell.network = Some(network(shared, cell.network.take(), &placed)?);
+        golden.namespaces = placed.keeper_namespaces;
         let handed = scratch.try_clone().map_err(Fault::Descriptor)?;
         let (counters, files): (Vec<_>, Vec<_>) = cell.leaf.counters()?.into_iter().unzip();
         let event = Event::Ready {

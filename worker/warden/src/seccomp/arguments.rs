@@ -8,7 +8,6 @@ use libc::{EAFNOSUPPORT, EINVAL, EPERM, EPROTONOSUPPORT, ESOCKTNOSUPPORT};
 const NEW_NAMESPACES: u32 = 0x7e02_0000;
 const CLONE_NEWTIME: u32 = 0x80;
 const CLONE_PARENT: u32 = 0x8000;
-const CLONE_NEWNET: u32 = 0x4000_0000;
 
 const AF_UNIX: u32 = 1;
 const AF_INET: u32 = 2;
@@ -199,11 +198,6 @@ pub(super) const KEEPER: &[Line] = &[
          fsopen fsconfig fsmount fspick sethostname",
         &[],
         "builds the namespaces and mounts of a cell",
-    ),
-    but(
-        "setns",
-        &[when(&[Test::is_not(1, &[CLONE_NEWNET])], Verdict::Absent)],
-        "enters a network namespace that the warden hands it again",
     ),
     but(
         "prctl prlimit64 setrlimit seccomp",

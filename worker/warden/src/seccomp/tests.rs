@@ -264,12 +264,6 @@ fn the_keeper_has_what_makes_cells_and_none_of_the_dangerous() {
     {
         assert_eq!(given(call), Verdict::Absent.returned(), "{call}");
     }
-    // Into a network namespace it is handed, and into no other kind.
-    let setns = |kind| run(&keeper.instructions, &Call::new(308, [5, kind, 0, 0, 0, 0])).0;
-    assert_eq!(setns(0x4000_0000), Verdict::Allow.returned());
-    for kind in [0x0002_0000, 0x1000_0000, 0x4002_0000] {
-        assert_eq!(setns(kind), Verdict::Absent.returned(), "{kind:#x}");
-    }
 }
 
 #[test]
