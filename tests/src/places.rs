@@ -70,6 +70,24 @@ pub fn kiln_unguarded() -> PathBuf {
     path
 }
 
+/// An example of the worker's, as it was built beside the program under test.
+///
+/// # Panics
+/// When it is not there.
+pub fn example(name: &str) -> PathBuf {
+    let target = target();
+    let built = |profile: &str| {
+        let path = target.join(profile).join("examples").join(name);
+        let when = path.metadata().and_then(|data| data.modified()).ok()?;
+        Some((when, path))
+    };
+    let newest = [built("debug"), built("release")].into_iter().flatten();
+    let (_, path) = newest.max().unwrap_or_else(|| {
+        panic!("no example `{name}`: run `cargo build -p kiln --example {name}` first")
+    });
+    path
+}
+
 /// The `kiln` under test: `KILN`, else the newer of the workspace's two builds.
 ///
 /// # Panics

@@ -44,11 +44,19 @@ pub struct Look {
 }
 
 impl Browser {
-    /// Starts one with an empty page.
+    /// Starts one with an empty page, for which no host has a name.
     ///
     /// # Panics
     /// When there is no Chromium (`apt-get install chromium`), or it does not start.
     pub fn start() -> Self {
+        Self::start_among("MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
+    }
+
+    /// Starts one with an empty page, for which hosts are where these rules say.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    pub fn start_among(hosts: &str) -> Self {
         let program = "/usr/bin/chromium";
         assert!(
             Path::new(program).is_file(),
@@ -68,7 +76,7 @@ impl Browser {
         let words = format!(
             "exec {program} --headless=new --no-sandbox --disable-gpu --hide-scrollbars --disable-dev-shm-usage --no-first-run \
              --disable-background-networking --disable-component-update --disable-sync --disable-extensions \
-             --host-resolver-rules='MAP * ~NOTFOUND, EXCLUDE 127.0.0.1' --remote-debugging-pipe \
+             --host-resolver-rules='{hosts}' --remote-debugging-pipe \
              --user-data-dir={} 3<{} 4>{}",
             profile.display(),
             orders_path.display(),
@@ -160,6 +168,32 @@ impl Browser {
             "{expression}: {answer}"
         );
         answer["result"]["value"].clone()
+    }
+
+    /// What an expression is in the one page that this page holds in a frame without an origin; nothing
+    /// where there is none yet.
+    pub fn eval_in_frame(&mut self, expression: &str) -> Value {
+        let targets = self.ask("Target.getTargets", &json!({}));
+        let targets = targets["targetInfos"].as_array().cloned();
+        let frame = |it: &Value| it["type"] == "iframe";
+        let Some(target) = targets.into_iter().flatten().find(frame) else {
+            return Value::Null;
+        };
+        let target = json!({"targetId": target["targetId"], "flatten": true});
+        let attached = self.ask("Target.attachToTarget", &target);
+        let session = attached["sessionId"].as_str().unwrap_or_default();
+        let page = std::mem::replace(&mut self.session, session.to_owned());
+        let value = self.eval(expression);
+        self.session = page;
+        self.ask("Target.detachFromTarget", &json!({"sessionId": session}));
+        value
+    }
+
+    /// Whether the page that was opened is there, with all that it fetches.
+    pub fn loaded(&mut self) -> bool {
+        self.eval("0");
+        let done = |event: &Value| event["method"] == "Page.frameStoppedLoading";
+        self.events.iter().any(done)
     }
 
     /// All text that a person can read.
