@@ -36,7 +36,6 @@ pub(crate) use worker::worker_name;
 use crate::egress::client::Options;
 use crate::egress::credential::Rule as Credential;
 use crate::engine::EngineOptions;
-use crate::screen::GateOptions;
 use crate::screen::table::Row;
 use crate::secrets::Secrets;
 use artifact_scanner::Preset;
@@ -325,17 +324,6 @@ impl Config {
             secrets: Arc::new(self.secrets.clone()),
             credentials: self.credentials.as_slice().into(),
             ..EngineOptions::default()
-        }
-    }
-
-    /// A gate for what jobs make.
-    pub fn gate(&self) -> GateOptions {
-        GateOptions {
-            preset: self.scanner.preset,
-            rows: self.scanner.rows.clone(),
-            rules: self.scanner.rules.clone(),
-            clamd: self.scanner.clamd.clone(),
-            ..GateOptions::default()
         }
     }
 

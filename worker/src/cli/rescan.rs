@@ -69,7 +69,7 @@ pub(super) fn run(args: &RescanArgs) -> Result<Exit, Stop> {
         let failed = |error: StoreError| store_stop_at(&config.store, &error);
         let ledger = Ledger::open(&config.store, Metrics::new());
         let ledger = ledger.await.map_err(failed)?;
-        let gate = Gate::open(config.gate());
+        let gate = Gate::open(config.gate_by_hand());
         gate.scanner()
             .prove()
             .await

@@ -79,7 +79,7 @@ pub(super) fn run(args: &ScanArgs) -> Result<Exit, Stop> {
     let config = config::load(args.config.as_deref())?;
     let files = args.files.iter().zip(files.into_iter().flatten());
     super::runtime()?.block_on(async {
-        let mut options = config.gate();
+        let mut options = config.gate_by_hand();
         options.processes = 1;
         let gate = Gate::open(options);
         let mut exit = Exit::Succeeded;

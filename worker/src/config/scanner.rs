@@ -3,7 +3,9 @@
 use super::section::{ROW, SCANNER};
 use super::sources::Sources;
 use super::worker::path;
-use super::{ClamdAddress, Scanner};
+use super::{ClamdAddress, Config, Scanner};
+use crate::screen::GateOptions;
+use crate::screen::scanner::Grouping;
 use crate::screen::table::{Fate, Row, STREAM, may_be_released};
 use artifact_scanner::{Preset, Rules, Verdict};
 use kiln_protocol::limits::LimitUnit;
@@ -33,6 +35,38 @@ impl std::fmt::Display for ClamdAddress {
         match self {
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
             Self::Tcp(address) => write!(f, "tcp:{address}"),
+        }
+    }
+}
+
+impl Config {
+    /// A gate for what jobs make.
+    pub fn gate(&self) -> GateOptions {
+        GateOptions {
+            preset: self.scanner.preset,
+            rows: self.scanner.rows.clone(),
+            rules: self.scanner.rules.clone(),
+            clamd: self.scanner.clamd.clone(),
+            grouping: self.grouping(true),
+            ..GateOptions::default()
+        }
+    }
+
+    /// A gate for files that somebody names, who may be one that makes no control groups.
+    pub fn gate_by_hand(&self) -> GateOptions {
+        GateOptions {
+            grouping: self.grouping(false),
+            ..self.gate()
+        }
+    }
+
+    fn grouping(&self, needed: bool) -> Grouping {
+        let otherwise = Grouping::default();
+        let parent = self.worker.cgroup_parent.clone();
+        Grouping {
+            parent: parent.unwrap_or(otherwise.parent.clone()),
+            needed,
+            ..otherwise
         }
     }
 }

@@ -6,6 +6,7 @@ use super::process::WORD;
 use super::wire::{Hello, MESSAGE_MAX, Setup};
 use crate::execute::memfd;
 use crate::sandbox::channel::Channel;
+use kiln_warden::cgroup::{CgroupError, ScanGroup, ScanGroups};
 use kiln_warden::confine::Held;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -22,6 +23,8 @@ const READY_MAX: Duration = Duration::from_secs(20);
 pub enum StartError {
     #[error("start a process that scans")]
     Spawn(#[source] io::Error),
+    #[error("hold a process that scans in a control group of its own")]
+    Group(#[source] CgroupError),
     #[error("hand the rules to a process that scans")]
     Setup(#[source] io::Error),
     #[error("hear from a process that scans that it is ready: {0}")]
@@ -35,7 +38,7 @@ pub enum StartError {
 #[derive(Debug)]
 pub(crate) struct Child {
     channel: Channel,
-    process: Option<Process>,
+    process: Option<Alive>,
     pub(crate) held: Held,
     /// How many rules it runs.
     pub(crate) rules: usize,
@@ -46,12 +49,27 @@ pub(crate) struct Child {
 
 /// A process that was started and has not said yet that it is ready.
 #[derive(Debug)]
-pub(crate) struct Starting(Option<(Channel, Process)>);
+pub(crate) struct Starting(Option<(Channel, Alive)>);
+
+/// A process and the group that holds it. Dropping it waits for the process to be dead, which
+/// somebody has killed.
+#[derive(Debug)]
+struct Alive {
+    process: Process,
+    group: Option<ScanGroup>,
+}
 
 impl Starting {
-    /// Starts a process with nothing but a socket, and hands it what it works by.
-    pub(crate) async fn spawn(program: Option<&Path>, setup: &Setup) -> Result<Self, StartError> {
+    /// Starts a process with nothing but a socket, and hands it what it works by, and the doors
+    /// of its group.
+    pub(crate) async fn spawn(
+        program: Option<&Path>,
+        setup: &Setup,
+        groups: Option<&ScanGroups>,
+    ) -> Result<Self, StartError> {
         let (channel, theirs) = Channel::pair().map_err(StartError::Spawn)?;
+        let group = groups.map(ScanGroups::make).transpose();
+        let group = group.map_err(StartError::Group)?;
         let own = PathBuf::from("/proc/self/exe");
         let process = Command::new(program.unwrap_or(&own))
             .arg0("kiln")
@@ -61,14 +79,29 @@ impl Starting {
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            .spawn()
-            .map_err(StartError::Spawn)?;
-        let starting = Self(Some((channel, process)));
+            .spawn();
+        let process = match process {
+            Ok(process) => process,
+            Err(error) => {
+                group
+                    .map(ScanGroup::remove)
+                    .transpose()
+                    .map_err(StartError::Group)?;
+                return Err(StartError::Spawn(error));
+            }
+        };
+        let starting = Self(Some((channel, Alive { process, group })));
         let words = serde_json::to_vec(setup).expect("texts and numbers always serialise");
         let file = memfd::sealed("scanner", &words).map_err(StartError::Setup)?;
-        let (channel, _) = starting.0.as_ref().expect("it was just put there");
+        let (channel, alive) = starting.0.as_ref().expect("it was just put there");
+        let doors = alive.group.as_ref().map(ScanGroup::doors).transpose();
+        let doors = doors.map_err(StartError::Group)?.unwrap_or_default();
+        let handed: Vec<_> = [file.as_fd()]
+            .into_iter()
+            .chain(doors.iter().map(AsFd::as_fd))
+            .collect();
         channel
-            .send(&[0], &[file.as_fd()])
+            .send(&[0], &handed)
             .await
             .map_err(StartError::Setup)?;
         Ok(starting)
@@ -88,11 +121,13 @@ impl Starting {
         match serde_json::from_slice(&message.bytes).map_err(nonsense)? {
             Hello::Refused(why) => Err(StartError::Refused(why)),
             Hello::Ready { held, rules } => {
+                let (_, alive) = self.0.as_ref().expect("it is taken below alone");
+                let group = alive.proved().map_err(StartError::Group)?;
                 let (channel, process) = self.0.take().expect("it is taken here alone");
                 Ok(Child {
                     channel,
                     process: Some(process),
-                    held,
+                    held: Held { group, ..held },
                     rules,
                     asked: 0,
                     bytes: 0,
@@ -132,19 +167,39 @@ impl Drop for Starting {
     }
 }
 
-/// Kills a process and takes its remains away, on a thread that nobody waits for.
-fn end(process: Option<Process>) {
-    let Some(mut process) = process else { return };
-    if let Err(error) = process.kill() {
-        tracing::warn!(%error, "a process that scans cannot be killed");
+impl Alive {
+    /// Whether a group holds it. It is one that has been proved, then.
+    fn proved(&self) -> Result<bool, CgroupError> {
+        let Some(group) = &self.group else {
+            return Ok(false);
+        };
+        group.prove(self.process.id().cast_signed())?;
+        Ok(true)
     }
-    let mut reap = move || {
-        if let Err(error) = process.wait() {
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        if let Err(error) = self.process.wait() {
             tracing::warn!(%error, "a process that scans is not waited for");
         }
-    };
-    match tokio::runtime::Handle::try_current() {
-        Ok(runtime) => drop(runtime.spawn_blocking(reap)),
-        Err(_) => reap(),
+        if let Some(group) = self.group.take()
+            && let Err(error) = group.remove()
+        {
+            let error = crate::fault::chain(&error);
+            tracing::warn!(error, "the control group of a process that scans stays");
+        }
+    }
+}
+
+/// Kills a process and takes its remains away, on a thread that nobody waits for.
+fn end(alive: Option<Alive>) {
+    let Some(mut alive) = alive else { return };
+    if let Err(error) = alive.process.kill() {
+        tracing::warn!(%error, "a process that scans cannot be killed");
+    }
+    // A runtime that ends drops what it does not begin any more, which is the same.
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        drop(runtime.spawn_blocking(move || drop(alive)));
     }
 }

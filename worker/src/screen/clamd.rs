@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UnixStream};
 
 /// One file takes this long at most, the way to clamd included.
-const ANSWER_MAX: Duration = Duration::from_secs(30);
+pub(super) const ANSWER_MAX: Duration = Duration::from_secs(30);
 /// Bytes of an answer at most.
 const ANSWER_BYTES_MAX: u64 = 4 << 10;
 const CHUNK: usize = 64 << 10;
@@ -58,6 +58,12 @@ impl Clamd {
             address,
             wait: ANSWER_MAX,
         }
+    }
+
+    /// One that is waited for so long.
+    #[must_use]
+    pub(super) fn within(self, wait: Duration) -> Self {
+        Self { wait, ..self }
     }
 
     /// Its word on a file; one that changes nothing where it has nothing against it.

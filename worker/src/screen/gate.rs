@@ -1,8 +1,8 @@
 //! Who gives the word on what a job made, and decides by it?
 
 use super::cache::Cache;
-use super::clamd::Clamd;
-use super::scanner::{Options, Scanner, Source, Thing};
+use super::clamd::{ANSWER_MAX, Clamd};
+use super::scanner::{Grouping, Options, Scanner, Source, Thing};
 use super::table::{Fate, Row, Table};
 use super::word::Word;
 use super::{Cleared, Kind, Outputs, Parts, ScreenError, ScreenedFile, ScreenedStream, cut, wire};
@@ -32,12 +32,16 @@ pub struct GateOptions {
     pub rules: Vec<(String, String)>,
     /// A clamd that is asked too.
     pub clamd: Option<ClamdAddress>,
+    /// How long it may take over one file.
+    pub clamd_wait: Duration,
     /// Processes that scan; as many as the machine has CPUs where 0.
     pub processes: usize,
     /// Whether it is for one job alone.
     pub single: bool,
     /// How long one thing may take, and how much later than that its process is killed.
     pub time: (Duration, Duration),
+    /// The control groups of the processes that scan.
+    pub grouping: Grouping,
 }
 
 /// What a configuration that says nothing means.
@@ -49,9 +53,11 @@ impl Default for GateOptions {
             rows: Vec::new(),
             rules: Vec::new(),
             clamd: None,
+            clamd_wait: ANSWER_MAX,
             processes: 0,
             single: false,
             time: (artifact_scanner::Limits::default().wall, LATE),
+            grouping: Grouping::default(),
         }
     }
 }
@@ -80,6 +86,7 @@ impl Gate {
             scanner: Scanner::open(Options {
                 program: options.program,
                 setup,
+                grouping: options.grouping,
                 late,
                 processes: match options.processes {
                     0 => cpus(),
@@ -88,7 +95,9 @@ impl Gate {
                 refill: !options.single,
             }),
             table: Table::new(options.rows, options.preset),
-            clamd: options.clamd.map(Clamd::new),
+            clamd: options
+                .clamd
+                .map(|address| Clamd::new(address).within(options.clamd_wait)),
             cache: Cache::default(),
         }
     }

@@ -1,7 +1,7 @@
 //! The process that scans: confined before it reads, it answers questions until nobody asks.
 //!
 //! ```text
-//! exec (empty environment, fd 0 = socket) ─► confined ─► setup ─► ready ─┐
+//! exec (empty environment, fd 0 = socket) ─► in its group ─► confined ─► setup ─► ready ─┐
 //!                                                  question ─► answers ◄─┴─ ... ─► end of file
 //! ```
 //!
@@ -29,7 +29,7 @@ pub const WORD: &str = "scan-process";
 
 /// Its address space, program included: a file of the most bytes that are scanned, a member of
 /// each level within, and what the readers make of them.
-const MEMORY_BYTES: u64 = 1 << 30;
+pub(super) const MEMORY_BYTES: u64 = 1 << 30;
 /// CPU time beyond the wall time of a file, after which the kernel ends it by itself.
 const CPU_SECONDS_MORE: u64 = 5;
 /// The command line is wrong, or nobody is on the other end of descriptor 0.
@@ -74,18 +74,25 @@ pub fn main() -> ExitCode {
 
 fn run(gate: BorrowedFd<'_>) -> Result<(), Broken> {
     confine::begin().map_err(Broken::Confine)?;
+    // Nothing of a job's is in the first message: the doors of the group, and what to work by.
+    let mut buffer = vec![0; MESSAGE_MAX];
+    let first = socket::receive(gate, &mut buffer).map_err(Broken::Socket)?;
+    let Some((_, mut doors)) = first else {
+        return Ok(());
+    };
+    if doors.is_empty() {
+        return Err(Broken::Nonsense);
+    }
+    let setup_file = doors.remove(0);
+    confine::enter(&doors).map_err(Broken::Confine)?;
+    drop(doors);
     // The first look at this clock asks the kernel where it is; later that would be too late.
     allow_cpu(Duration::MAX).map_err(Broken::Read)?;
     let held = confine::confine(Confinement {
         memory_bytes: MEMORY_BYTES,
     })
     .map_err(Broken::Confine)?;
-    let mut buffer = vec![0; MESSAGE_MAX];
-    let Some((_, mut descriptors)) = socket::receive(gate, &mut buffer).map_err(Broken::Socket)?
-    else {
-        return Ok(());
-    };
-    let setup = setup(&descriptors.pop().ok_or(Broken::Nonsense)?)?;
+    let setup = setup(&setup_file)?;
     let sources = setup
         .rules
         .iter()

@@ -8,6 +8,7 @@ use super::child::{Child, StartError, Starting};
 use super::wire::{self, Ask, INLINE_MAX, Item, Kind, MESSAGE_MAX, Setup};
 use super::word::{Asked, Word};
 use artifact_scanner::Unscannable;
+use kiln_warden::cgroup::ScanGroups;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::Semaphore;
+use tokio::sync::{OnceCell, Semaphore};
 use tokio::task::JoinHandle;
 
 /// Things after which a process is replaced, and bytes.
@@ -33,12 +34,35 @@ pub struct Options {
     /// The program to run; this very one where `None`.
     pub program: Option<PathBuf>,
     pub(crate) setup: Setup,
+    pub grouping: Grouping,
     /// An answer that is later than its time limit by this will not come.
     pub late: Duration,
     /// Processes at most.
     pub processes: usize,
     /// Whether a process that was used up is replaced before it is needed.
     pub refill: bool,
+}
+
+/// Which control groups hold the processes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grouping {
+    /// Below which they are made.
+    pub parent: String,
+    /// What one process may have of memory there, and what the kernel holds for it.
+    pub memory_bytes: u64,
+    /// Whether nothing is scanned where they cannot be made.
+    pub needed: bool,
+}
+
+/// What a configuration that says nothing means.
+impl Default for Grouping {
+    fn default() -> Self {
+        Self {
+            parent: kiln_warden::start::CGROUP_PARENT.to_owned(),
+            memory_bytes: super::process::MEMORY_BYTES,
+            needed: true,
+        }
+    }
 }
 
 /// One thing to be scanned.
@@ -64,6 +88,7 @@ pub enum Source<'a> {
 #[derive(Debug)]
 pub struct Scanner {
     options: Options,
+    groups: OnceCell<Option<ScanGroups>>,
     idle: Mutex<Vec<Child>>,
     warming: Mutex<VecDeque<JoinHandle<Result<Child, StartError>>>>,
     free: Semaphore,
@@ -88,6 +113,7 @@ impl Scanner {
         let processes = options.processes.max(1);
         let scanner = Arc::new(Self {
             options,
+            groups: OnceCell::new(),
             idle: Mutex::default(),
             warming: Mutex::default(),
             free: Semaphore::new(processes),
@@ -241,10 +267,34 @@ impl Scanner {
 
     async fn start(&self) -> Result<Child, StartError> {
         let program = self.options.program.as_deref();
-        Starting::spawn(program, &self.options.setup)
+        let groups = self.groups().await?;
+        Starting::spawn(program, &self.options.setup, groups)
             .await?
             .ready()
             .await
+    }
+
+    /// Where the groups of the processes are made; none where that is not possible, nor needed.
+    async fn groups(&self) -> Result<Option<&ScanGroups>, StartError> {
+        let Grouping {
+            parent,
+            memory_bytes,
+            needed,
+        } = &self.options.grouping;
+        let open = || async {
+            match ScanGroups::open(parent, *memory_bytes) {
+                Ok(groups) => Ok(Some(groups)),
+                Err(error) if *needed => Err(StartError::Group(error)),
+                // Nobody expects them of another user.
+                Err(_) if !rustix::process::geteuid().is_root() => Ok(None),
+                Err(error) => {
+                    let error = crate::fault::chain(&error);
+                    tracing::warn!(error, "what scans has no control group of its own");
+                    Ok(None)
+                }
+            }
+        };
+        Ok(self.groups.get_or_try_init(open).await?.as_ref())
     }
 
     fn give_back(self: &Arc<Self>, child: Child) {

@@ -1,47 +1,102 @@
 //! Is nothing ever clean that was not scanned to its end, whatever happens to who scans?
 //!
-//! Each round scans harmless and hostile files while a fault is done to a process that scans. The
-//! hostile ones may be what they are or unscannable, the harmless ones clean or unscannable, and
-//! every file has a word.
+//! Each round screens harmless and hostile files while one fault is done to a process that scans,
+//! to what it is handed, to a clamd beside it, to the rules, or to the store. The hostile files may
+//! be what they are or unscannable, the harmless ones clean or unscannable, and every file has a
+//! word and, where the store is part of it, a place.
 
-use super::{eicar, file, gate};
+mod clamd;
+mod harm;
+mod store;
+
+use super::{eicar, file, gate, group};
 use artifact_scanner::Verdict;
+use clamd::Liar;
+use harm::{harm, spoilt, starved};
 use kiln::collect::RawFile;
 use kiln::screen::table::Fate;
-use kiln::screen::{Gate, GateOptions, Outputs};
-use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process};
-use std::fs::Permissions;
+use kiln::screen::{Cleared, Gate, GateOptions, Outputs};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+use store::SmallStore;
 
-/// What is done to a process that scans, or to what it is handed.
+/// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Fault {
-    None,
+    /// SIGKILL to a process that scans.
     Kill,
+    /// SIGSTOP to it.
     Stop,
-    /// It has not the memory that a large file takes.
-    OutOfMemory,
+    /// It has not the address space that a large file takes.
+    AddressSpace,
+    /// Its control group has not the memory, and the kernel kills it.
+    GroupMemory,
     /// Fewer bytes are there than were said.
     Short,
     /// Other bytes are there than were hashed.
     Other,
+    /// Nobody listens where clamd should be.
+    ClamdDead,
+    /// It hears the file and says nothing in time.
+    ClamdSlow,
+    /// It says something that is no answer.
+    ClamdNonsense,
+    /// A rule file is broken.
+    BrokenRule,
+    /// The disk of the store is full, for a while.
+    FullStore,
 }
 
-const FAULTS: [Fault; 10] = [
-    Fault::None,
-    Fault::Kill,
-    Fault::Kill,
-    Fault::Kill,
-    Fault::OutOfMemory,
-    Fault::OutOfMemory,
-    Fault::Short,
-    Fault::Short,
-    Fault::Other,
-    Fault::Stop,
+use Fault::{
+    AddressSpace, BrokenRule, ClamdDead, ClamdNonsense, ClamdSlow, FullStore, GroupMemory, Kill,
+    Other, Short, Stop,
+};
+
+/// One after the other, and again. A stop costs its time limit: there is one.
+const FAULTS: [Fault; 40] = [
+    Kill,
+    AddressSpace,
+    ClamdNonsense,
+    Kill,
+    Short,
+    FullStore,
+    Kill,
+    GroupMemory,
+    Kill,
+    Other,
+    ClamdDead,
+    Kill,
+    ClamdNonsense,
+    Kill,
+    Short,
+    Kill,
+    BrokenRule,
+    GroupMemory,
+    Kill,
+    Other,
+    Kill,
+    ClamdNonsense,
+    Stop,
+    FullStore,
+    Kill,
+    Short,
+    Kill,
+    ClamdSlow,
+    AddressSpace,
+    Kill,
+    ClamdDead,
+    Other,
+    Kill,
+    GroupMemory,
+    Kill,
+    ClamdNonsense,
+    Kill,
+    FullStore,
+    Short,
+    Kill,
 ];
 
 /// The time limit of one file, and when its process is killed.
@@ -65,152 +120,186 @@ fn said(name: &str, otherwise: u64) -> u64 {
     text.map_or(otherwise, |text| text.parse().expect("a number"))
 }
 
-/// The processes that scan for this test.
-fn children() -> Vec<Pid> {
-    let mut found = Vec::new();
-    for task in std::fs::read_dir("/proc/self/task").expect("/proc") {
-        let path = task.expect("/proc").path().join("children");
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        found.extend(
-            text.split_whitespace()
-                .filter_map(|pid| pid.parse::<i32>().ok()),
-        );
-    }
-    found.into_iter().filter_map(Pid::from_raw).collect()
+/// Who screens, with and without what a fault takes.
+struct Gates {
+    whole: Gate,
+    /// With a little address space, and with a little memory.
+    poor: [Gate; 2],
+    liar: Liar,
+    beside_liar: Gate,
+    store: SmallStore,
 }
 
-/// A process may be gone when it is its turn.
-fn harm(fault: Fault, pid: Pid) {
-    let signal = |signal| {
-        let sent = kill_process(pid, signal);
-        assert!(matches!(sent, Ok(()) | Err(Errno::SRCH)), "{sent:?}");
-    };
-    match fault {
-        Fault::Kill => signal(Signal::KILL),
-        Fault::Stop => signal(Signal::STOP),
-        Fault::None | Fault::OutOfMemory | Fault::Short | Fault::Other => {}
-    }
-}
-
-/// A file that is not what is said of it.
-fn spoilt(fault: Fault, round: u64) -> Option<RawFile> {
-    let text = format!("a,b\n{round},2\n");
-    let mut spoilt = file("spoilt.csv", text.as_bytes());
-    match fault {
-        Fault::Short => spoilt.bytes += 1,
-        Fault::Other => spoilt.sha256 = "0".repeat(64),
-        _ => return None,
-    }
-    Some(spoilt)
-}
-
-/// A gate whose processes have just the memory that they start with.
-async fn starved(folder: &Path) -> Gate {
-    let program = folder.join("starved");
-    for mib in (32..1_024).step_by(8) {
-        let kiln = env!("CARGO_BIN_EXE_kiln");
-        let kib = mib << 10;
-        let script = format!("#!/bin/sh\nulimit -v {kib}\nexec {kiln} \"$@\"\n");
-        std::fs::write(&program, script).expect("scratch");
-        std::fs::set_permissions(&program, Permissions::from_mode(0o755)).expect("ours");
-        let gate = Gate::open(GateOptions {
-            program: Some(program.clone()),
-            processes: 1,
+impl Gates {
+    async fn open(folder: &Path) -> Self {
+        let options = GateOptions {
+            processes: 2,
             time: TIME,
+            grouping: harm::grouping(1 << 30),
             ..GateOptions::default()
+        };
+        let whole = gate(options.clone());
+        whole.scanner().prove().await.expect("it scans");
+        let liar = Liar::listen(&folder.join("clamd.ctl"));
+        let beside_liar = gate(GateOptions {
+            clamd: Some(liar.address()),
+            clamd_wait: clamd::WAIT,
+            ..options
         });
-        if gate.scanner().prove().await.is_ok() {
-            return gate;
+        Self {
+            whole,
+            poor: [
+                starved(|mib| harm::little_space(folder, mib)).await,
+                starved(harm::little_memory).await,
+            ],
+            liar,
+            beside_liar,
+            store: SmallStore::mount(&folder.join("store")).await,
         }
     }
-    panic!("it does not start with any memory");
+
+    /// Processes that broke off in the middle of something.
+    fn lost(&self) -> u64 {
+        let [space, memory] = &self.poor;
+        let gates = [&self.whole, space, memory, &self.beside_liar];
+        gates.iter().map(|gate| gate.scanner().lost()).sum()
+    }
+
+    /// Does one fault, and judges what came of it; false where it met nobody.
+    async fn round(&self, number: u64, fault: Fault, dice: &mut Dice) -> bool {
+        let (outputs, made) = outputs(number, fault, dice);
+        let gate = match fault {
+            AddressSpace => &self.poor[0],
+            GroupMemory => &self.poor[1],
+            ClamdDead | ClamdSlow | ClamdNonsense => {
+                self.liar.will(fault, dice);
+                &self.beside_liar
+            }
+            BrokenRule => {
+                harm::broken_rules(outputs, dice).await;
+                return true;
+            }
+            Kill | Stop | Short | Other | FullStore => &self.whole,
+        };
+        let delay = Duration::from_micros(u64::try_from(dice.roll(3_000)).expect("small"));
+        let pids = group::members(&harm::grouping(0).parent);
+        let victim = (!pids.is_empty()).then(|| pids[dice.roll(pids.len())]);
+        let hand = async {
+            tokio::time::sleep(delay).await;
+            victim.is_some_and(|pid| harm(fault, pid))
+        };
+        let (screened, met) = tokio::join!(gate.screen(outputs), hand);
+        let cleared = screened.unwrap_or_else(|e| panic!("round {number}, {fault:?}: {e:?}"));
+        judge(number, fault, &made, &cleared);
+        if fault == FullStore {
+            self.store.keep(number, cleared, &made, dice).await;
+        }
+        met
+    }
 }
 
-async fn round(gate: &Gate, round: u64, fault: Fault, dice: &mut Dice) {
+/// What a job made: paths and bytes, as they were before anything was done to them.
+type Made = BTreeMap<String, Vec<u8>>;
+
+fn outputs(number: u64, fault: Fault, dice: &mut Dice) -> (Outputs, Made) {
     // Content that was never seen: what is remembered would hide the fault.
     let lines = match fault {
-        Fault::OutOfMemory => 1_000_000,
+        AddressSpace | GroupMemory => 1_000_000,
         _ => 1 + dice.roll(4_000),
     };
-    let clean = format!("a,b\n{round},2\n").repeat(lines);
-    let hostile = [&eicar(), format!("\n{round}").as_bytes()].concat();
-    let mut files = vec![
-        file("a.csv", clean.as_bytes()),
-        file("b.com", &hostile),
-        file("c.csv", format!("=cmd|'/c calc {round}'!A1\n").as_bytes()),
-        file("d.csv", clean.as_bytes()),
-    ];
-    files.extend(spoilt(fault, round));
-    let count = files.len();
-    let secret = format!("x\nkey={}{round}\n", super::token());
+    let clean = format!("a,b\n{number},2\n").repeat(lines);
+    let hostile = [&eicar(), format!("\n{number}").as_bytes()].concat();
+    let made = Made::from([
+        ("a.csv".to_owned(), clean.clone().into()),
+        ("b.com".to_owned(), hostile),
+        (
+            "c.csv".to_owned(),
+            format!("=cmd|'/c calc {number}'!A1\n").into(),
+        ),
+        ("d/d.csv".to_owned(), clean.clone().into()),
+    ]);
+    let mut files: Vec<RawFile> = made.iter().map(|(path, bytes)| file(path, bytes)).collect();
+    files.extend(spoilt(fault, number));
+    let secret = format!("x\nkey={}{number}\n", super::token());
     let outputs = Outputs::of([clean.as_bytes(), secret.as_bytes()], files, Vec::new());
-    let delay = Duration::from_micros(u64::try_from(dice.roll(3_000)).expect("small"));
-    let pids = children();
-    let victim = (!pids.is_empty()).then(|| pids[dice.roll(pids.len())]);
-    let hand = async {
-        tokio::time::sleep(delay).await;
-        if let Some(pid) = victim {
-            harm(fault, pid);
-        }
-    };
-    let (screened, ()) = tokio::join!(gate.screen(outputs), hand);
-    let cleared = screened.unwrap_or_else(|error| panic!("round {round}, {fault:?}: {error:?}"));
+    (outputs, made)
+}
+
+fn judge(number: u64, fault: Fault, made: &Made, cleared: &Cleared) {
+    let told = format!("round {number}, {fault:?}");
+    let clamd = matches!(fault, ClamdDead | ClamdSlow | ClamdNonsense);
     let mut seen = 0;
     for (path, word, fate) in cleared.files() {
         seen += 1;
         let verdict = word.verdict();
         let honest = match path {
-            "a.csv" | "d.csv" => matches!(verdict, Verdict::Clean | Verdict::Unscannable),
+            "a.csv" | "d/d.csv" if clamd => verdict == Verdict::Unscannable,
+            "a.csv" | "d/d.csv" => matches!(verdict, Verdict::Clean | Verdict::Unscannable),
             "spoilt.csv" => verdict == Verdict::Unscannable,
             _ => verdict >= Verdict::Suspicious,
         };
-        assert!(honest, "round {round}, {fault:?}: `{path}` is {word:?}");
+        assert!(honest, "{told}: `{path}` is {word:?}");
         assert_eq!(fate == Fate::Release, verdict == Verdict::Clean, "{path}");
     }
-    assert_eq!(seen, count, "round {round}, {fault:?}: a file is lost");
+    let spoilt = matches!(fault, Short | Other);
+    assert_eq!(
+        seen,
+        made.len() + usize::from(spoilt),
+        "{told}: a file is lost"
+    );
     let [out, err] = cleared.streams();
     assert!(out.1 == Fate::Release || out.0.verdict() == Verdict::Unscannable);
-    assert_eq!(err.1, Fate::Withhold, "round {round}, {fault:?}");
-    assert!(
-        !String::from_utf8_lossy(err.2).contains("ghp_"),
-        "round {round}"
-    );
+    assert_eq!(err.1, Fate::Withhold, "{told}");
+    assert!(!String::from_utf8_lossy(err.2).contains("ghp_"), "{told}");
+}
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("kiln-faults-{}", uuid::Uuid::now_v7()));
+        std::fs::create_dir(&path).expect("scratch");
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.0));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn faults_make_nothing_clean() {
-    let rounds = said("KILN_FAULTS", 300);
+    let wanted = said("KILN_FAULTS", 120);
     let seed = said("KILN_SEED", 7);
-    let gate = gate(GateOptions {
-        processes: 2,
-        time: TIME,
-        ..GateOptions::default()
-    });
-    gate.scanner().prove().await.expect("it scans");
-    let folder = std::env::temp_dir().join(format!("kiln-starved-{}", uuid::Uuid::now_v7()));
-    std::fs::create_dir(&folder).expect("scratch");
-    let poor = starved(&folder).await;
+    let folder = Folder::new();
+    let gates = Gates::open(&folder.0).await;
     let mut dice = Dice(seed);
-    let mut stops = 0;
-    for number in 0..rounds {
-        let fault = match FAULTS[dice.roll(FAULTS.len())] {
-            // Each costs the whole time limit: a few show what many would.
-            Fault::Stop if stops >= 3 + rounds / 100 => Fault::Kill,
-            fault => fault,
-        };
-        stops += u64::from(fault == Fault::Stop);
-        let gate = match fault {
-            Fault::OutOfMemory => &poor,
-            _ => &gate,
-        };
-        round(gate, number, fault, &mut dice).await;
+    let mut done: BTreeMap<Fault, u64> = BTreeMap::new();
+    let (mut met, mut number) = (0, 0);
+    while met < wanted {
+        let at = usize::try_from(met).expect("a figure") % FAULTS.len();
+        number += 1;
+        assert!(number < 2 * wanted + 100, "faults meet nobody: {done:?}");
+        if gates.round(number, FAULTS[at], &mut dice).await {
+            met += 1;
+            *done.entry(FAULTS[at]).or_default() += 1;
+        }
     }
-    std::fs::remove_dir_all(&folder).expect("scratch");
-    assert!(poor.scanner().lost() > 0, "there was memory enough");
-    let lost = gate.scanner().lost() + poor.scanner().lost();
-    let told = format!("{rounds} rounds, seed {seed}: {lost} scans broke off, none is clean\n");
-    std::io::stderr()
-        .write_all(told.as_bytes())
-        .expect("stderr");
-    assert!(lost > rounds / 20, "only {lost} faults met a scan");
+    let lost = gates.lost();
+    assert!(lost > wanted / 20, "only {lost} faults met a scan");
+    assert!(
+        gates.poor.iter().all(|it| it.scanner().lost() > 0),
+        "there was memory enough"
+    );
+    drop(gates);
+    group::gone(&harm::grouping(0).parent).await;
+    let mut told = format!("{met} faults, seed {seed}: {lost} scans broke off, none is clean\n");
+    for (fault, times) in &done {
+        writeln!(told, "  {fault:?} {times}").expect("a text takes it");
+    }
+    let mut stderr = std::io::stderr();
+    stderr.write_all(told.as_bytes()).expect("stderr");
 }

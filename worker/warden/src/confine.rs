@@ -13,6 +13,7 @@ use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior,
 use rustix::thread::{CapabilitySet, CapabilitySets, Gid, Uid, UnshareFlags};
 use serde::{Deserialize, Serialize};
 use std::io;
+use std::os::fd::OwnedFd;
 
 /// The user that a confined process becomes where it may become another.
 const NOBODY: u32 = 65_534;
@@ -35,6 +36,9 @@ pub struct Held {
     pub network: bool,
     /// Whether it is a user that owns nothing.
     pub nobody: bool,
+    /// Whether a control group of its own holds it, which whoever started it has proved.
+    #[serde(skip)]
+    pub group: bool,
 }
 
 /// Why a process is not confined.
@@ -99,7 +103,24 @@ pub fn confine(confinement: Confinement) -> Result<Held, ConfineError> {
         landlock,
         network,
         nobody,
+        group: false,
     })
+}
+
+/// Enters control groups by their doors, see [`crate::cgroup::ScanGroup::doors`].
+///
+/// # Errors
+///
+/// The process is not in all of them.
+pub fn enter(doors: &[OwnedFd]) -> Result<(), ConfineError> {
+    for door in doors {
+        let entered = rustix::io::write(door, b"0");
+        entered.map_err(|e| ConfineError {
+            step: "enter the control group",
+            source: e.into(),
+        })?;
+    }
+    Ok(())
 }
 
 fn become_nobody() -> io::Result<()> {

@@ -30,6 +30,8 @@ pub(crate) enum MonitorError {
     Reap(#[source] io::Error),
     #[error("sweep what the warden left")]
     Sweep(#[source] crate::instance::InstanceError),
+    #[error("sweep what processes that scan left")]
+    SweepScans(#[source] crate::cgroup::CgroupError),
 }
 
 /// Watches the worker's socket and the warden; then sweeps. Comes back when nothing is left.
@@ -71,7 +73,10 @@ pub(crate) fn watch(
             Err(e) => return Err(MonitorError::Reap(e.into())),
         }
     }
+    // The worker's own processes die with it, and leave their groups.
+    let scans = hierarchy.sweep_scans(parent);
     instance
         .sweep(hierarchy, parent)
-        .map_err(MonitorError::Sweep)
+        .map_err(MonitorError::Sweep)?;
+    scans.map(drop).map_err(MonitorError::SweepScans)
 }

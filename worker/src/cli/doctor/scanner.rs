@@ -24,7 +24,7 @@ pub(super) fn all(config: &Config) -> Result<Vec<Finding>, Stop> {
     let options = GateOptions {
         processes: 1,
         single: true,
-        ..config.gate()
+        ..config.gate_by_hand()
     };
     crate::cli::runtime()?.block_on(async {
         let gate = Gate::open(options);
@@ -55,6 +55,7 @@ fn process(proved: Result<(Held, usize), String>) -> Finding {
         landlock,
         network,
         nobody,
+        group,
     } = held;
     let landlock = landlock.map_or("no landlock".to_owned(), |held| format!("landlock {held}"));
     let apart = |is, word: &str| {
@@ -65,11 +66,12 @@ fn process(proved: Result<(Held, usize), String>) -> Finding {
         }
     };
     let found = format!(
-        "confined by seccomp, {landlock}, {}, {}; {rules} rules",
+        "confined by seccomp, {landlock}, {}, {}, {}; {rules} rules",
         apart(network, "in a network of its own"),
+        apart(group, "in a control group of its own"),
         apart(nobody, "as nobody"),
     );
-    if network && nobody && held.landlock.is_some() {
+    if network && nobody && group && held.landlock.is_some() {
         return Finding::ok(what, found, needed);
     }
     Finding::degraded(

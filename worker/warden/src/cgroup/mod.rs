@@ -5,6 +5,7 @@
 //!       <parent>/<instance>/<sandbox>/job-<generation>   one job's leaf, beside it
 //!   v1  <parent>/<instance>/<sandbox>-keeper             the same, without a group around them
 //!       <parent>/<instance>/<sandbox>-job-<generation>
+//!   both  <parent>/scan-<token>                          one process that scans, the worker's
 //! ```
 //!
 //! On v1 the same path exists in the hierarchies of memory, pids, cpu and cpuacct, however these
@@ -18,6 +19,7 @@
 //! - [`knob`]: one file: bounded read, write, proof
 //! - [`limits`]: what a group of ours must hold, per version
 //! - [`sandbox`], [`leaf`]: the groups of one sandbox, and of one job
+//! - [`scan`]: the group of a process that scans what jobs made
 //! - [`empty`]: who is left in a group, how they are killed, how the tree is removed
 
 mod empty;
@@ -26,10 +28,12 @@ mod layout;
 mod leaf;
 mod limits;
 mod sandbox;
+mod scan;
 
 pub use leaf::Leaf;
 pub use limits::{KEEPER_MEMORY_BYTES, KEEPER_PIDS};
 pub use sandbox::SandboxGroup;
+pub use scan::{ScanGroup, ScanGroups};
 
 use crate::wire::CgroupVersion;
 use layout::Tree;
@@ -44,6 +48,10 @@ pub enum CgroupError {
     Missing { missing: Vec<&'static str> },
     #[error("use `{name}` as the name of a control group")]
     Name { name: String },
+    #[error("make a name for a control group")]
+    Token(#[source] io::Error),
+    #[error("lock `{}`", dir.display())]
+    Lock { dir: PathBuf, source: io::Error },
     #[error("hide the hierarchy `{}`", dir.display())]
     Hide { dir: PathBuf, source: io::Error },
     #[error("make the control group `{}`", dir.display())]
@@ -131,17 +139,23 @@ impl Hierarchy {
     /// Makes `<parent>/<name>`, which must not exist, in every hierarchy.
     pub fn instance(&self, parent: &str, name: &str) -> Result<Instance, CgroupError> {
         let path = below(parent, name)?;
-        let parents: Vec<&Path> = path.ancestors().skip(1).collect();
-        for dir in parents.into_iter().rev() {
-            self.tree.make_if_absent(dir)?;
-            self.tree.enable(dir)?;
-        }
+        self.make_parents(&path)?;
         self.tree.make(&path)?;
         self.tree.enable(&path)?;
         Ok(Instance {
             tree: Arc::clone(&self.tree),
             path,
         })
+    }
+
+    /// Makes the groups above a path that are not there, and lets their children have limits.
+    fn make_parents(&self, path: &Path) -> Result<(), CgroupError> {
+        let parents: Vec<&Path> = path.ancestors().skip(1).collect();
+        for dir in parents.into_iter().rev() {
+            self.tree.make_if_absent(dir)?;
+            self.tree.enable(dir)?;
+        }
+        Ok(())
     }
 
     /// Kills every process below `<parent>/<name>` and removes the tree; one that is absent is
