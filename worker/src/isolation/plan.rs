@@ -91,7 +91,8 @@ async fn second(prober: &Prober<'_>, seen: &mut Sightings) -> Result<(), ProbeEr
 }
 
 /// One tenant's look behind its own plant, on a worker that has other jobs too; `false` where they
-/// were not on one sandbox, and nothing was looked at.
+/// were not on one sandbox, and nothing was looked at. A look that the platform cut short has seen
+/// no open wall: that is an error, and no finding.
 pub async fn residue(
     prober: &Prober<'_>,
     tenant: &str,
@@ -102,6 +103,7 @@ pub async fn residue(
     let Some((_, true, _)) = planted.lines.first() else {
         return Ok(false);
     };
+    let looked = looked.whole()?;
     looked.note(Position::Second, "residue-files", seen);
     Ok(follows(&planted, &looked))
 }
@@ -113,7 +115,7 @@ pub async fn look(
     seen: &mut Sightings,
 ) -> Result<(), ProbeError> {
     let ran = prober.run(probe(&["look"], tenant), None).await?;
-    ran.note(Position::Second, "identity", seen);
+    ran.whole()?.note(Position::Second, "identity", seen);
     Ok(())
 }
 

@@ -30,6 +30,8 @@ pub enum ProbeError {
     Program(#[source] io::Error),
     #[error("run the prober's job")]
     Run(#[source] Fault),
+    #[error("see the prober's job through: {0}")]
+    Cut(String),
 }
 
 /// Runs jobs of the prober.
@@ -173,6 +175,19 @@ impl Ran {
         }
         if !self.done {
             to.note(about, sighting(position, false, self.ending()));
+        }
+    }
+
+    /// The same of a job that came to its end; of one that did not, nothing can be told.
+    ///
+    /// # Errors
+    ///
+    /// How it ended.
+    pub fn whole(self) -> Result<Self, ProbeError> {
+        if self.done {
+            Ok(self)
+        } else {
+            Err(ProbeError::Cut(self.ending()))
         }
     }
 

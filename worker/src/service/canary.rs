@@ -13,6 +13,7 @@
 use super::Service;
 use crate::isolation::{ProbeError, Prober, Sightings, plan};
 use crate::telemetry::metric::Canary;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -22,32 +23,42 @@ const PROFILE: &str = "python";
 const TENANT: &str = "kiln-canary";
 
 /// When the next canary is due.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Due {
     every: Duration,
     at: Instant,
+    /// Who holds the other end is in the air.
+    air: Arc<()>,
 }
+
+/// Leave to fly; the next is given when this has landed. Two at a time would take each other's
+/// folder away.
+#[derive(Debug)]
+pub(super) struct Flight(#[expect(dead_code, reason = "it is held, not read")] Arc<()>);
 
 impl Due {
     pub(super) fn every(every: Option<Duration>) -> Option<Self> {
         every.map(|every| Self {
             every,
             at: Instant::now() + every,
+            air: Arc::default(),
         })
     }
 
-    /// Whether it is time: when it is due and a slot is idle, or an interval later in any case.
-    pub(super) fn is_now(&mut self, idle: bool, now: Instant) -> bool {
+    /// A flight where it is time: when it is due and a slot is idle, or an interval later in any
+    /// case; but never beside another.
+    pub(super) fn flight(&mut self, idle: bool, now: Instant) -> Option<Flight> {
         let due = now >= self.at && (idle || now >= self.at + self.every);
-        if due {
+        let landed = Arc::strong_count(&self.air) == 1;
+        (due && landed).then(|| {
             self.at = now + self.every;
-        }
-        due
+            Flight(Arc::clone(&self.air))
+        })
     }
 }
 
 /// Both canaries, one after the other.
-pub(super) async fn fly(service: &Service) {
+pub(super) async fn fly(service: &Service, _flight: Flight) {
     let prober = Prober {
         engine: &service.engine,
         profile: PROFILE,
@@ -102,11 +113,22 @@ mod tests {
         let every = Duration::from_mins(1);
         let mut due = Due::every(Some(every)).expect("an interval");
         let began = due.at - every;
-        assert!(!due.is_now(true, began));
-        assert!(!due.is_now(false, began + every));
-        assert!(due.is_now(true, began + every));
-        assert!(!due.is_now(true, began + every), "once an interval");
-        assert!(due.is_now(false, began + every * 3));
+        let mut flies = |idle, at| due.flight(idle, at).is_some();
+        assert!(!flies(true, began));
+        assert!(!flies(false, began + every));
+        assert!(flies(true, began + every));
+        assert!(!flies(true, began + every), "once an interval");
+        assert!(flies(false, began + every * 3));
         assert!(Due::every(None).is_none());
+    }
+
+    #[test]
+    fn a_canary_that_is_slow_is_waited_for() {
+        let every = Duration::from_mins(1);
+        let mut due = Due::every(Some(every)).expect("an interval");
+        let first = due.flight(true, due.at).expect("it is due");
+        assert!(due.flight(true, due.at + every * 9).is_none(), "two fly");
+        drop(first);
+        assert!(due.flight(true, due.at + every * 9).is_some());
     }
 }

@@ -252,11 +252,11 @@ impl Dispatch {
         let idle = self.fair.waiting() == 0;
         if free
             && let Some(due) = &mut self.canary
-            && due.is_now(idle, Instant::now())
+            && let Some(flight) = due.flight(idle, Instant::now())
         {
             let service = Arc::clone(&self.service);
             self.tasks.spawn(async move {
-                canary::fly(&service).await;
+                canary::fly(&service, flight).await;
                 None
             });
         }
