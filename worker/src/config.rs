@@ -25,8 +25,10 @@ mod tenants;
 #[cfg(test)]
 mod tests;
 mod url;
+mod user;
 mod worker;
 
+use kiln_warden::confine::User;
 pub use kiln_warden::profile::{ProfileError as ConfigError, ProfileErrors as ConfigErrors};
 pub use schema::schema;
 pub use secret::Secret;
@@ -114,6 +116,8 @@ pub struct Worker {
     pub cgroup_parent: Option<String>,
     /// The first host uid for sandboxes; the warden's default where `None`.
     pub uid_base: Option<u32>,
+    /// Whom the worker becomes once its warden is started; it stays root where `None`.
+    pub user: Option<User>,
 }
 
 /// `[amqp]`.

@@ -52,16 +52,36 @@ pub struct Engine {
     own: bool,
 }
 
+/// A warden that was started, and the profiles of it and of the engine to be. Dropping it ends it.
+#[derive(Debug)]
+pub struct Prepared {
+    profiles: Profiles,
+    warden: Spawned,
+}
+
 impl Engine {
     /// Starts a warden and has it make the first sandboxes.
     pub async fn start(options: EngineOptions) -> Result<Self, EngineError> {
+        let prepared = Self::prepare(&options)?;
+        Self::begin(options, prepared).await
+    }
+
+    /// All that needs root: reads the profiles and starts the warden. It starts no thread, so that
+    /// the process can give up its rights before it [begins](Self::begin).
+    pub fn prepare(options: &EngineOptions) -> Result<Prepared, EngineError> {
         let mut profiles =
             Profiles::load(options.config.as_deref()).map_err(EngineError::Profiles)?;
         profiles.set_default_reuse(options.reuse);
+        let warden = client::spawn(&options.warden()).map_err(EngineError::Spawn)?;
+        Ok(Prepared { profiles, warden })
+    }
+
+    /// Has a warden that was started make the first sandboxes.
+    pub async fn begin(options: EngineOptions, prepared: Prepared) -> Result<Self, EngineError> {
+        let Prepared { profiles, warden } = prepared;
+        let Spawned { socket, child } = warden;
         let profiles = Arc::new(profiles);
         let gate = Gate::open(options.gate());
-        let Spawned { socket, child } =
-            client::spawn(&options.warden()).map_err(EngineError::Spawn)?;
         let host = match Host::greet(socket).await.map_err(EngineError::Warden)? {
             Greeting::Ready(host) => Arc::new(host),
             Greeting::Refused { message, remedy } => {

@@ -71,6 +71,11 @@ impl World {
         self.folder.path().join("store")
     }
 
+    /// What its workers may call their own.
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
     /// The folder of this world.
     pub fn folder(&self) -> &Arc<Folder> {
         &self.folder

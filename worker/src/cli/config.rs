@@ -92,6 +92,11 @@ fn warn(config: &Config) {
     }
 }
 
+/// How a key that is wrong on this machine ends a command.
+pub(super) fn wrong_key(key: &str, problem: &str) -> Stop {
+    Stop::new(Exit::Config, vec![format!("take `{key}`: {problem}")])
+}
+
 /// How a wrong configuration ends a command.
 pub(super) fn wrong(errors: &ConfigErrors) -> Stop {
     let lines = errors.iter().map(|error| chain(error)).collect();

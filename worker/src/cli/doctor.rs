@@ -128,6 +128,10 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Stop> {
 
 fn machine_report(json: bool, config: &Config) -> Result<Exit, Stop> {
     let mut findings = all(config.worker.runtime.as_deref());
+    if config.amqp.is_some() {
+        let user = config.worker.user.map(|user| user.uid);
+        findings.push(kernel::worker_user(user));
+    }
     findings.extend(scanner::all(config)?);
     findings.extend(services::all(&Services::of(config))?);
     let ready = findings.iter().all(|f| f.state != State::Missing);

@@ -1,5 +1,7 @@
 //! `kiln worker`: jobs from the queue, until somebody wants it to end.
 
+mod surface;
+
 use super::config;
 use super::exit::Exit;
 use super::run::{engine_stop, shut_down};
@@ -7,7 +9,7 @@ use super::signals::Asked;
 use super::stop::Stop;
 use super::unkept::store_stop_at;
 use crate::config::{Amqp, Config, Store, worker_name};
-use crate::engine::{Engine, EngineOptions, Sizing};
+use crate::engine::{Engine, EngineOptions, Prepared, Sizing};
 use crate::fault::chain;
 use crate::intake::Source;
 use crate::intake::amqp::{Broker, BrokerError, BrokerOptions};
@@ -65,10 +67,21 @@ pub(super) fn run(args: WorkerArgs) -> Result<Exit, Stop> {
         .map_err(|errors| config::wrong(&errors))?
         .clone();
     super::doctor::preflight()?;
-    super::runtime()?.block_on(serve(config, amqp))
+    let prepared = Engine::prepare(&engine(&config)).map_err(|error| engine_stop(&error))?;
+    surface::give_up(&config)?;
+    super::runtime()?.block_on(serve(config, amqp, prepared))
 }
 
-async fn serve(config: Config, amqp: Amqp) -> Result<Exit, Stop> {
+/// How the engine is set up, as far as the configuration says it.
+fn engine(config: &Config) -> EngineOptions {
+    EngineOptions {
+        sizing: Sizing::Worker,
+        reuse: Reuse::Tenant,
+        ..config.engine(config.worker.slots, Vec::new())
+    }
+}
+
+async fn serve(config: Config, amqp: Amqp, prepared: Prepared) -> Result<Exit, Stop> {
     let mut asked = Asked::listen().map_err(|error| Stop::unavailable(&error))?;
     super::logs::listen().map_err(|error| Stop::unavailable(&error))?;
     let journal = Journal::open(&config.worker.state).map_err(|error| match error {
@@ -98,14 +111,12 @@ async fn serve(config: Config, amqp: Amqp) -> Result<Exit, Stop> {
     );
     let watchers: [Arc<dyn Watch>; 2] = [Arc::clone(&metrics) as _, Arc::new(registry.clone())];
     let options = EngineOptions {
-        sizing: Sizing::Worker,
-        reuse: Reuse::Tenant,
         watchers: Watchers::new(watchers.into()),
         listeners: vec![Arc::clone(&metrics) as _],
-        ..config.engine(config.worker.slots, Vec::new())
+        ..engine(&config)
     };
     let engine = tokio::select! {
-        engine = Engine::start(options) => engine.map_err(|error| engine_stop(&error))?,
+        engine = Engine::begin(options, prepared) => engine.map_err(|error| engine_stop(&error))?,
         () = asked.next() => return Ok(Exit::Succeeded),
     };
     let started = tokio::select! {

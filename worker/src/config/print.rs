@@ -113,6 +113,9 @@ impl Config {
         put(WORKER.name, "cgroup_parent", json!(parent));
         let uid_base = worker.uid_base.unwrap_or(kiln_warden::UID_BASE);
         put(WORKER.name, "uid_base", json!(uid_base));
+        if let Some(user) = worker.user {
+            put(WORKER.name, "user", json!(user.uid.to_string()));
+        }
         if let Some(amqp) = &self.amqp {
             self.amqp(amqp, &mut put);
         }

@@ -93,6 +93,7 @@ pub(super) const WORKER: Section = Section {
         count("slots", SLOTS, "Jobs that run at once"),
         key("state", Kind::Folder, "The folder that outlives the process: journal and lock"),
         count("uid_base", UID_BASE, "The first host uid for sandboxes, a multiple of 4194304"),
+        key("user", Kind::Text, "Whom a queue worker becomes once its warden is started: a user of this machine, or a number"),
     ],
 };
 

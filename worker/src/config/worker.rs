@@ -5,6 +5,7 @@ use super::sources::Sources;
 use super::{Config, Worker};
 use kiln_protocol::limits::LimitUnit;
 use kiln_warden::UID_BLOCK;
+use kiln_warden::confine::User;
 use kiln_warden::profile::keys::Keys;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -24,6 +25,7 @@ struct Raw {
     runtime: Option<PathBuf>,
     cgroup_parent: Option<String>,
     uid_base: Option<u32>,
+    user: Option<User>,
 }
 
 pub(super) fn settle(sources: &Sources) -> Worker {
@@ -45,11 +47,13 @@ pub(super) fn settle(sources: &Sources) -> Worker {
         runtime: raw.runtime,
         cgroup_parent: raw.cgroup_parent,
         uid_base: raw.uid_base,
+        user: raw.user,
     }
 }
 
 fn read(keys: &Keys) -> Raw {
     let count = |name, (least, most)| keys.figure(name, LimitUnit::Count, least, most);
+    let uid_base = uid_base(keys);
     Raw {
         name: name(keys),
         slots: count("slots", SLOTS),
@@ -58,7 +62,8 @@ fn read(keys: &Keys) -> Raw {
         state: path(keys, "state"),
         runtime: path(keys, "runtime"),
         cgroup_parent: cgroup_parent(keys),
-        uid_base: uid_base(keys),
+        user: user(keys, uid_base.unwrap_or(kiln_warden::UID_BASE)),
+        uid_base,
     }
 }
 
@@ -120,6 +125,12 @@ fn uid_base(keys: &Keys) -> Option<u32> {
         return None;
     }
     Some(base)
+}
+
+fn user(keys: &Keys, base: u32) -> Option<User> {
+    super::user::user(keys.text("user")?, base)
+        .map_err(|problem| keys.wrong("user", problem))
+        .ok()
 }
 
 /// Why the warden would not take a folder for locks and sockets; one that is not there is made.

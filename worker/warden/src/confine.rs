@@ -5,8 +5,10 @@
 //! anything. What must hold and does not is an error; what a kernel may lack is told.
 
 mod proxy;
+mod worker;
 
 pub use proxy::proxy;
+pub use worker::{Holds, User, worker};
 
 use crate::{seccomp, sys};
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
@@ -47,6 +49,12 @@ pub struct Held {
 pub struct ConfineError {
     step: &'static str,
     source: io::Error,
+}
+
+impl ConfineError {
+    fn at(step: &'static str, source: io::Error) -> Self {
+        Self { step, source }
+    }
 }
 
 /// Closes what was inherited beyond descriptors 0, 1 and 2, and forgets the environment.

@@ -22,6 +22,21 @@ pub(super) fn user(effective_uid: u32) -> Finding {
     }
 }
 
+/// Whom a queue worker becomes; `None` where it stays root.
+pub(super) fn worker_user(uid: Option<u32>) -> Finding {
+    let (what, needed) = ("worker's user", "one of its own");
+    match uid {
+        Some(uid) => Finding::ok(what, format!("uid {uid}"), needed),
+        None => Finding::degraded(
+            what,
+            "root, with eight capabilities",
+            needed,
+            "whoever takes the queue worker over has the machine",
+            "`useradd --system kiln`, and `user = \"kiln\"` in `[worker]`",
+        ),
+    }
+}
+
 pub(super) fn release(osrelease: Option<&str>) -> Finding {
     let (what, needed) = ("kernel", "5.14 or newer");
     let Some(release) = osrelease else {
@@ -165,6 +180,8 @@ mod tests {
         for (finding, wanted) in [
             (user(0), State::Ok),
             (user(1000), State::Missing),
+            (worker_user(Some(998)), State::Ok),
+            (worker_user(None), State::Degraded),
             (release(Some("6.18.44-x")), State::Ok),
             (release(Some("5.14.0")), State::Ok),
             (release(Some("5.13.9")), State::Degraded),

@@ -88,16 +88,25 @@ fn limits() -> io::Result<()> {
     Ok(())
 }
 
-/// Another user, in no group but its own, who can gain nothing.
-fn become_user(uid: u32) -> Result<(), ConfineError> {
+/// Leaves nothing in the bounding set but what is kept.
+pub(super) fn bound(kept: CapabilitySet) -> Result<(), Errno> {
     for number in 0..=CAPABILITY_MAX {
         let one = CapabilitySet::from_bits_retain(1 << number);
+        if kept.contains(one) {
+            continue;
+        }
         match rustix::thread::remove_capability_from_bounding_set(one) {
             // Past the last one of this kernel.
             Err(Errno::INVAL) => break,
-            given => done(given, "give up a capability")?,
+            given => given?,
         }
     }
+    Ok(())
+}
+
+/// Another user, in no group but its own, who can gain nothing.
+fn become_user(uid: u32) -> Result<(), ConfineError> {
+    done(bound(CapabilitySet::empty()), "give up a capability")?;
     let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(uid));
     done(
         rustix::thread::set_thread_groups(&[]),

@@ -24,7 +24,7 @@ pub(crate) struct Status {
 
 impl Status {
     /// Fails with the name of the line that is missing or strange.
-    pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
+    pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         let line = |name: &'static str| {
             text.lines()
                 .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
