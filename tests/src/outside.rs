@@ -1,5 +1,7 @@
 //! What is outside of a sandbox, for jobs to reach or not: a name server and sites of the test's own, on this machine's loopback.
 
+pub mod secure;
+
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};

@@ -16,6 +16,8 @@ mod bounds;
 mod credentials;
 #[path = "egress/spellings.rs"]
 mod spellings;
+#[path = "egress/tunnels.rs"]
+mod tunnels;
 
 /// What every job of these tests has at hand: a plain client of the proxy.
 const CLIENT: &str = r#"
@@ -73,8 +75,10 @@ impl World {
         let folder = places::scratch();
         let config = folder.path().join("kiln.toml");
         let text = format!(
-            "[egress]\nresolvers = ['{}']\nallow_private = ['127.0.0.1/32']\n{egress}",
-            names.address
+            "[egress]\nresolvers = ['{}']\nallow_private = ['127.0.0.1/32']\n\
+             plain_tunnels = ['ok.test:{}']\n{egress}",
+            names.address,
+            site.address.port()
         );
         std::fs::write(&config, text).expect("scratch");
         Self {
@@ -100,13 +104,24 @@ impl World {
     /// Runs Python with the client before it and the site's port as its argument, with these names
     /// granted at that port.
     fn python(&self, text: &str, allow: &[&str]) -> Run {
+        let at = |host: &&str| format!("{host}:{}", self.port());
+        self.granted(text, &allow.iter().map(at).collect::<Vec<_>>(), &[])
+    }
+
+    /// The same with targets, which are the further arguments.
+    fn python_at(&self, text: &str, targets: &[&str]) -> Run {
+        let granted = targets.iter().map(ToString::to_string);
+        self.granted(text, &granted.collect::<Vec<_>>(), targets)
+    }
+
+    fn granted(&self, text: &str, targets: &[String], words: &[&str]) -> Run {
         let mut program = Program::python(&format!("{CLIENT}PORT = sys.argv[1]\n{text}"))
             .option("--config")
             .option(&self.config)
-            .args(&[&self.port().to_string()]);
-        for host in allow {
-            let host = format!("{host}:{}", self.port());
-            program = program.option("--allow").option(host);
+            .args(&[&self.port().to_string()])
+            .args(words);
+        for target in targets {
+            program = program.option("--allow").option(target);
         }
         run(&program, &[])
     }

@@ -37,7 +37,7 @@ impl Proxy {
             socket::send(&ours, word.to_string().as_bytes(), fds).expect("it hears");
         };
         let begin = json!({"begin": {
-            "resolvers": [], "allow_private": ["127.0.0.1/32"], "tls": false, "ca_file": null,
+            "resolvers": [], "allow_private": ["127.0.0.1/32"], "plain_tunnels": [], "tls": false, "ca_file": null,
             "connect_ms": 1000, "idle_ms": 10000, "uid": kiln_warden::UID_BASE - 1,
         }});
         say(begin, &[]);

@@ -10,7 +10,8 @@
 //!
 //! - `allow`: what a job asks for, and how far its profile lets it
 //! - `target`, `address`: hosts and addresses, each in its one spelling, and which are forbidden
-//! - `head`, `body`: the one parser of requests, and what is sent on in their place
+//! - `head`, `body`: the one parser of requests, and what is sent on in their place; `hello`: whom
+//!   a tunnel's first bytes name
 //! - `resolve`: names to judged addresses; `pump`: bytes, bounded
 //! - `proxy`: the confined process; `wire`: what it and the worker say to each other
 //! - [`client`]: the worker's side: a proxy that is there when it is needed, and again if it dies
@@ -23,6 +24,7 @@ mod body;
 pub mod client;
 pub(crate) mod credential;
 mod head;
+mod hello;
 pub(crate) mod proxy;
 mod pump;
 pub(crate) mod resolve;

@@ -5,6 +5,8 @@
 //! an outcome, a log, a metric or any text that `Debug` makes. Who asks for a secret that is not
 //! theirs learns nothing of it, not even whether it is there.
 
+mod hidden;
+
 use crate::config::{Secret, read_secret};
 use kiln_keeper::spec::Program;
 use kiln_keeper::wire::Malformed;
@@ -16,6 +18,8 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use zeroize::{Zeroize as _, Zeroizing};
+
+pub use hidden::Hidden;
 
 /// Where a secret is.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ mod views;
 #[cfg(test)]
 mod tests;
 
-pub use own::Own;
+pub use own::{Own, forms};
 
 use std::ops::Range;
 

@@ -36,7 +36,7 @@ ALERTS = (
     ),
     Alert(
         "KilnEgressDenied", "ticket",
-        'sum by (instance) (increase(kiln_egress_total{decision=~"not_listed|forbidden_address|bad_request"}[15m])) > 100', "0s",
+        'sum by (instance) (increase(kiln_egress_total{decision=~"not_listed|forbidden_address|bad_request|misnamed"}[15m])) > 100', "0s",
         "Jobs of {{ $labels.instance }} try again and again to reach what they may not",
         ("kiln_egress_total", "kiln_limits_hit_total"),
         Case("15m", {EGRESS.format("not_listed"): "0+9x60"}, (W1,)),

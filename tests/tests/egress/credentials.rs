@@ -4,89 +4,18 @@ use crate::{CLIENT, World};
 use acceptance::batch::{Batch, text};
 use acceptance::kiln::command;
 use acceptance::outside::Answer;
+use acceptance::outside::secure::{Secure, VALUE, has_no_value, key, sha256};
 use acceptance::{batch, places};
 use serde_json::{Value, json};
-use std::io::{BufRead as _, BufReader};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-
-/// What must be nowhere but where it is for.
-const VALUE: &str = "hunter2-the-value-itself";
-
-/// A site that speaks TLS as `api.test`, says what its requests carried, and ends with the test.
-struct Secure {
-    process: Child,
-    port: u16,
-}
-
-impl Secure {
-    fn start(folder: &Path) -> Self {
-        let request = "[req]\ndistinguished_name = name\nx509_extensions = more\nprompt = no\n\
-                       [name]\nCN = api.test\n\
-                       [more]\nsubjectAltName = DNS:api.test\nbasicConstraints = CA:FALSE\n";
-        std::fs::write(folder.join("request"), request).expect("scratch");
-        let made = Command::new("openssl")
-            .args(["req", "-x509", "-config", "request", "-nodes", "-days", "2"])
-            .args(["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"])
-            .args(["-keyout", "key.pem", "-out", "cert.pem"])
-            .current_dir(folder)
-            .output()
-            .expect("openssl can be started");
-        assert!(made.status.success(), "{made:?}");
-        let site = r#"
-import http.server, ssl
-class Site(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        said = f"{self.path} {self.headers['Host']} {len(self.headers.get_all('Authorization', []))} "
-        said += str(self.headers['Authorization'] == "Bearer hunter2-the-value-itself")
-        self.send_response(200); self.end_headers(); self.wfile.write(said.encode())
-    def log_message(self, *_): pass
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site)
-context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-context.load_cert_chain("cert.pem", "key.pem")
-server.socket = context.wrap_socket(server.socket, server_side=True)
-print(server.server_port, flush=True)
-server.serve_forever()
-"#;
-        let mut process = Command::new("python3")
-            .args(["-c", site])
-            .current_dir(folder)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("python3 can be started");
-        let mut line = String::new();
-        let stdout = process.stdout.take().expect("it is a pipe");
-        BufReader::new(stdout)
-            .read_line(&mut line)
-            .expect("it says its port");
-        let port = line.trim().parse().expect("a port");
-        Self { process, port }
-    }
-}
-
-impl Drop for Secure {
-    fn drop(&mut self) {
-        self.process.kill().expect("it is ours");
-        self.process.wait().expect("it ends");
-    }
-}
-
-/// A file that holds the value and is root's alone.
-fn key(folder: &Path) -> String {
-    let path = folder.join("key");
-    std::fs::write(&path, VALUE).expect("scratch");
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o400)).expect("ours");
-    path.display().to_string()
-}
 
 #[test]
 fn a_credential_is_attached_outside_and_only_where_it_is_for() {
     let folder = places::scratch();
     let secure = Secure::start(folder.path());
     let port = secure.port;
-    let ca = folder.path().join("cert.pem");
+    let ca = secure.authority();
     let always = || Answer::Always(crate::addresses(&["127.0.0.1"]));
     let names = ["api.test", "wrong.test"].map(|name| (name.to_owned(), always()));
     let world = World::new(
@@ -199,21 +128,6 @@ fn askers() -> String {
     .concat()
 }
 
-/// No file beneath a folder has the value in it.
-fn has_no_value(folder: &Path) {
-    for entry in std::fs::read_dir(folder).expect("it was made") {
-        let path = entry.expect("readable").path();
-        if path.is_dir() {
-            has_no_value(&path);
-            continue;
-        }
-        let bytes = std::fs::read(&path).expect("readable");
-        let mut parts = bytes.windows(VALUE.len());
-        let found = parts.any(|part| part == VALUE.as_bytes());
-        assert!(!found, "{}", path.display());
-    }
-}
-
 #[test]
 fn a_secret_is_in_the_environment_of_its_job_and_nowhere_else() {
     let folder = places::scratch();
@@ -288,12 +202,4 @@ fn a_value_that_is_gone_fails_the_platform_and_not_the_job() {
     assert_eq!(result["status"], "platform_error", "{result:#}");
     assert!(!text(&result, "stdout").contains("RAN"));
     drop(batch.end());
-}
-
-fn sha256(text: &str) -> String {
-    use sha2::Digest as _;
-    let digest = sha2::Sha256::digest(text.as_bytes());
-    digest
-        .iter()
-        .fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
 }

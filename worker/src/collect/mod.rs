@@ -12,6 +12,7 @@ pub use copy::RawFile;
 use crate::execute::Manifest;
 use crate::sandbox::channel::Channel;
 use crate::sandbox::{Sandbox, Spent};
+use crate::secrets::Hidden;
 use kiln_keeper::collect::{Entry, MESSAGE_MAX, Message};
 use kiln_keeper::wire::{FromWorker, to_bytes};
 use kiln_protocol::limits::Limits;
@@ -34,7 +35,7 @@ pub(crate) fn chosen(
     manifest: &Manifest,
     limits: &Limits,
 ) -> Vec<(String, u64)> {
-    let wanted = select::plan(entries, selection, manifest, limits).wanted;
+    let wanted = select::plan(entries, selection, manifest, (limits, &Hidden::default())).wanted;
     wanted
         .into_iter()
         .map(|one| (one.path, one.entry.size))
@@ -77,6 +78,8 @@ pub struct Wants {
     pub limits: Limits,
     /// Where copies too large for memory are put, unlinked.
     pub spool: PathBuf,
+    /// What no name may hold.
+    pub hidden: Hidden,
 }
 
 /// What was taken, and what was not.
@@ -109,11 +112,11 @@ pub async fn collect(sandbox: &Sandbox<Spent>, wants: Wants) -> Result<Collected
     drop(theirs);
     let (entries, truncated) = list(&channel).await?;
     let (selection, limits) = (Arc::clone(&wants.selection), wants.limits);
-    let manifest = wants.manifest.clone();
+    let (manifest, hidden) = (wants.manifest.clone(), wants.hidden.clone());
     // Up to 200,000 entries, and a job's to choose how many: not on a thread that others wait for,
     // but for the few of most jobs, which take less than the way to another thread.
     let few = entries.len() <= FEW;
-    let plan = move || select::plan(entries, &selection, &manifest, &limits);
+    let plan = move || select::plan(entries, &selection, &manifest, (&limits, &hidden));
     let planned = if few {
         plan()
     } else {

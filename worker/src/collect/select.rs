@@ -1,6 +1,7 @@
 //! Which of a job's files are its outputs: a pure rule over the listing.
 
 use crate::execute::Manifest;
+use crate::secrets::Hidden;
 use globset::GlobSet;
 use kiln_keeper::collect::{Entry, Kind};
 use kiln_protocol::glob::{BadGlob, compile};
@@ -97,9 +98,9 @@ impl Places {
 
 impl Plan {
     /// Lists an entry as skipped, within bounds: a job may make any number of them, with any names.
-    fn skip(&mut self, path: &str, reason: SkipReason) {
+    fn skip(&mut self, path: &str, hidden: &Hidden, reason: SkipReason) {
         if self.skipped.len() < SKIPPED_MAX {
-            let path = shortened(path);
+            let path = shortened(&hidden.cover(path));
             self.skipped.push(Skipped { path, reason });
         } else {
             self.skipped_more += 1;
@@ -112,7 +113,7 @@ pub(super) fn plan(
     mut entries: Vec<Entry>,
     selection: &Selection,
     manifest: &Manifest,
-    limits: &Limits,
+    (limits, hidden): (&Limits, &Hidden),
 ) -> Plan {
     entries.sort_by(|a, b| a.path.cmp(&b.path));
     let mut plan = Plan::default();
@@ -136,11 +137,12 @@ pub(super) fn plan(
                 Some(SkipReason::TooMany)
             }
             Kind::File if entry.size > room => Some(SkipReason::TooLarge),
+            Kind::File if hidden.is_in(&path) => Some(SkipReason::BadName),
             Kind::File if !places.take(&path) => Some(SkipReason::BadName),
             Kind::File => None,
         };
         if let Some(reason) = reason {
-            plan.skip(&path, reason);
+            plan.skip(&path, hidden, reason);
         } else {
             room -= entry.size;
             plan.wanted.push(Wanted { path, entry });
@@ -247,7 +249,7 @@ mod tests {
             vec![file(b"a", 3), changed],
             &Selection::Everything,
             &manifest,
-            &limits(),
+            (&limits(), &Hidden::default()),
         );
         assert_eq!(names(&plan), ["b"]);
     }
@@ -260,7 +262,12 @@ mod tests {
             file(b"ok%80", 1),
             file(b"a\nb", 1),
         ];
-        let plan = plan(entries, &Selection::Everything, &Manifest::new(), &limits());
+        let plan = plan(
+            entries,
+            &Selection::Everything,
+            &Manifest::new(),
+            (&limits(), &Hidden::default()),
+        );
         assert_eq!(names(&plan), ["a%0Ab", "ok%80", "ok%81"]);
         assert_eq!(
             plan.skipped,
@@ -281,7 +288,12 @@ mod tests {
             file(b"e\x80", 1),
             file(b"e%80/f", 1),
         ];
-        let plan = plan(entries, &Selection::Everything, &Manifest::new(), &limits());
+        let plan = plan(
+            entries,
+            &Selection::Everything,
+            &Manifest::new(),
+            (&limits(), &Hidden::default()),
+        );
         assert_eq!(names(&plan), ["d%80", "e%80/f", "x%80%81"]);
         assert!(plan.skipped.iter().all(|s| s.reason == SkipReason::BadName));
         assert_eq!(plan.skipped.len(), 3);
@@ -297,7 +309,7 @@ mod tests {
             (0..1_500).map(link).collect(),
             &Selection::Everything,
             &Manifest::new(),
-            &limits(),
+            (&limits(), &Hidden::default()),
         );
         assert_eq!((plan.skipped.len(), plan.skipped_more), (1_000, 500));
         assert!(plan.skipped.iter().all(|s| s.path.len() <= NAME_MAX + 3));
@@ -311,7 +323,12 @@ mod tests {
             ..limits()
         };
         let entries = vec![file(b"d", 1), file(b"c", 9), file(b"b", 9), file(b"a", 1)];
-        let plan = plan(entries, &Selection::Everything, &Manifest::new(), &limits);
+        let plan = plan(
+            entries,
+            &Selection::Everything,
+            &Manifest::new(),
+            (&limits, &Hidden::default()),
+        );
         assert_eq!(names(&plan), ["a", "b"]);
         let reasons: Vec<_> = plan.skipped.iter().map(|s| s.reason).collect();
         assert_eq!(reasons, [SkipReason::TooMany, SkipReason::TooMany]);
@@ -325,5 +342,30 @@ mod tests {
         assert!(!globs.picks("sub/a.csv"));
         assert!(!Selection::Everything.picks("x/__pycache__/y.pyc"));
         assert!(Selection::Everything.picks(".hidden/kept.txt"));
+    }
+
+    #[test]
+    fn a_name_that_holds_a_secret_is_no_name() {
+        let hidden = Hidden::for_test("the-secret-itself");
+        let mut link = file(b"the-secret-itself", 1);
+        link.kind = Kind::Symlink;
+        let entries = vec![file(b"a/the-secret-itself.txt", 1), file(b"b", 1), link];
+        let plan = plan(
+            entries,
+            &Selection::Everything,
+            &Manifest::new(),
+            (&limits(), &hidden),
+        );
+        assert_eq!(plan.wanted.len(), 1);
+        let skipped: Vec<_> = plan
+            .skipped
+            .iter()
+            .map(|one| (&*one.path, one.reason))
+            .collect();
+        let cover = "[kiln: withheld: this name holds a secret]";
+        assert_eq!(
+            skipped,
+            [(cover, SkipReason::BadName), (cover, SkipReason::Symlink)]
+        );
     }
 }

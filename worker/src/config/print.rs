@@ -175,6 +175,8 @@ impl Config {
         put(name, "connect_ms", ms(egress.connect));
         put(name, "connections", json!(egress.connections));
         put(name, "idle_ms", ms(egress.idle));
+        let tunnels = egress.plain_tunnels.iter().map(ToString::to_string);
+        put(name, "plain_tunnels", json!(tunnels.collect::<Vec<_>>()));
         put(name, "resolvers", json!(egress.resolvers));
     }
 

@@ -157,6 +157,7 @@ pub(super) const EGRESS: Section = Section {
         count("connections", CONNECTIONS, "Connections of one job at a time"),
         count("idle_ms", IDLE_MS, "How long a connection may be silent, in milliseconds"),
         key("ca_file", Kind::Folder, "Certificates, as PEM, of authorities that credentials' hosts may have beside the machine's"),
+        key("plain_tunnels", Kind::Texts, "Hosts and ports to which a tunnel may carry anything, and not only TLS that names the host"),
         key("resolvers", Kind::Texts, "The name servers that are asked, in order"),
     ],
 };

@@ -18,7 +18,7 @@ const SHOWN_MAX: usize = 8;
 
 /// One entry of a ceiling.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Pattern {
+pub enum Pattern {
     Exactly(Target),
     /// Any one label before this host.
     Below(Target),
@@ -37,7 +37,7 @@ impl Pattern {
         }
     }
 
-    fn covers(&self, target: &Target) -> bool {
+    pub(crate) fn covers(&self, target: &Target) -> bool {
         match (self, &target.host) {
             (Self::Exactly(own), _) => own == target,
             (Self::Below(own), Host::Name(name)) => {

@@ -11,11 +11,12 @@ mod process;
 mod supervisor;
 
 use super::address::Range;
-use super::allow::Grant;
+use super::allow::{Grant, Pattern};
 use super::credential::Credential;
 use super::tally::{Decision, Tally};
 use super::wire::Opening;
 use crate::sandbox::channel::Channel;
+use crate::secrets::Hidden;
 use kiln_protocol::id::JobId;
 use std::fmt;
 use std::io;
@@ -38,6 +39,8 @@ pub struct Options {
     pub resolvers: Vec<SocketAddr>,
     /// What may be reached although it is private.
     pub allow_private: Vec<Range>,
+    /// Where a tunnel may carry anything, and not TLS for its host alone.
+    pub plain_tunnels: Vec<Pattern>,
     /// Connections of one job at a time.
     pub connections: u32,
     /// Bytes that one job may carry, to and from all hosts together.
@@ -60,6 +63,7 @@ impl Default for Options {
             program: None,
             resolvers: Vec::new(),
             allow_private: Vec::new(),
+            plain_tunnels: Vec::new(),
             connections: 200,
             bytes: 1 << 30,
             ca_file: None,
@@ -159,6 +163,8 @@ pub struct Granted {
     grant: Grant,
     credentials: Vec<Credential>,
     job: JobId,
+    /// What no target may hold that is told.
+    hidden: Hidden,
 }
 
 impl Granted {
@@ -167,13 +173,14 @@ impl Granted {
         egress: &Arc<Egress>,
         grant: Grant,
         credentials: Vec<Credential>,
-        job: &JobId,
+        (job, hidden): (JobId, Hidden),
     ) -> Option<Self> {
         (!grant.is_empty()).then(|| Self {
             egress: Arc::clone(egress),
             grant,
             credentials,
-            job: job.clone(),
+            job,
+            hidden,
         })
     }
 
@@ -206,6 +213,7 @@ impl Granted {
         let (done, answer) = oneshot::channel();
         let call = Call::Open {
             job: self.job.clone(),
+            hidden: self.hidden.clone(),
             opening,
             listener,
             done,

@@ -14,8 +14,9 @@
 mod connection;
 mod lease;
 mod refusal;
+mod tunnel;
 
-use super::allow::Grant;
+use super::allow::{Grant, Pattern};
 use super::resolve::{PORT, Resolver, ResolverError};
 use super::target::TargetError;
 use super::tls::{Tls, TlsError};
@@ -70,6 +71,8 @@ struct Shared {
     tls: Option<Tls>,
     connect: Duration,
     idle: Duration,
+    /// Where a tunnel may carry anything, and not TLS for its host alone.
+    plain_tunnels: Vec<Pattern>,
 }
 
 /// The process: to be called with one thread and nothing else started.
@@ -114,12 +117,17 @@ fn begin(socket: &OwnedFd) -> Result<(tokio::runtime::Runtime, Shared), ProxyErr
     let Settings {
         mut resolvers,
         allow_private,
+        plain_tunnels,
         tls,
         ca_file,
         connect_ms,
         idle_ms,
         uid,
     } = settings;
+    let patterns = plain_tunnels.iter().map(|text| Pattern::parse(text));
+    let plain_tunnels = patterns
+        .collect::<Result<_, _>>()
+        .map_err(ProxyError::Grant)?;
     if resolvers.is_empty() {
         resolvers.push((std::net::Ipv4Addr::LOCALHOST, PORT).into());
     }
@@ -140,6 +148,7 @@ fn begin(socket: &OwnedFd) -> Result<(tokio::runtime::Runtime, Shared), ProxyErr
         tls,
         connect: Duration::from_millis(connect_ms),
         idle: Duration::from_millis(idle_ms),
+        plain_tunnels,
     };
     Ok((runtime, shared))
 }

@@ -55,6 +55,8 @@ pub(crate) enum Stop {
     Budget,
     #[error("wait longer for bytes")]
     Idle,
+    #[error("hear anything: the other side has ended")]
+    Silent,
     #[error("understand the body: {0}")]
     Body(&'static str),
 }
@@ -201,7 +203,8 @@ mod tests {
     async fn silence_stops_it_and_a_word_from_either_side_puts_it_off() {
         let (mut job, mut near) = duplex(64);
         let (mut far, mut host) = duplex(64);
-        let (budget, idle) = (Budget::new(100), Duration::from_millis(200));
+        // Long against what a busy machine stalls.
+        let (budget, idle) = (Budget::new(100), Duration::from_secs(1));
         let began = Instant::now();
         let speak = async {
             tokio::time::sleep(idle / 2).await;

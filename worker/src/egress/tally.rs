@@ -19,6 +19,8 @@ pub enum Decision {
     ForbiddenAddress,
     /// It was no request that is served.
     BadRequest,
+    /// A tunnel did not begin with TLS for its host.
+    Misnamed,
     /// Too many connections at once.
     TooManyConnections,
     /// The job's bytes are used up.
@@ -32,11 +34,12 @@ pub enum Decision {
 }
 
 impl Decision {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Allowed,
         Self::NotListed,
         Self::ForbiddenAddress,
         Self::BadRequest,
+        Self::Misnamed,
         Self::TooManyConnections,
         Self::TooManyBytes,
         Self::Unresolved,
@@ -51,6 +54,7 @@ impl Decision {
             Self::NotListed => "not_listed",
             Self::ForbiddenAddress => "forbidden_address",
             Self::BadRequest => "bad_request",
+            Self::Misnamed => "misnamed",
             Self::TooManyConnections => "too_many_connections",
             Self::TooManyBytes => "too_many_bytes",
             Self::Unresolved => "unresolved",
@@ -65,6 +69,7 @@ impl Decision {
             Self::NotListed
             | Self::ForbiddenAddress
             | Self::BadRequest
+            | Self::Misnamed
             | Self::TooManyConnections
             | Self::TooManyBytes => true,
             Self::Allowed | Self::Unresolved | Self::Unreachable | Self::TimedOut => false,

@@ -23,7 +23,7 @@ pub(crate) enum Host {
 
 /// Where a connection is to go.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Target {
+pub struct Target {
     pub(crate) host: Host,
     pub(crate) port: u16,
 }

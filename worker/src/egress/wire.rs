@@ -34,6 +34,8 @@ pub(crate) struct Settings {
     pub(crate) resolvers: Vec<SocketAddr>,
     /// What may be reached although it is private.
     pub(crate) allow_private: Vec<Range>,
+    /// Patterns of what a tunnel may carry anything to.
+    pub(crate) plain_tunnels: Vec<String>,
     /// Whether credentials are attached, over TLS.
     pub(crate) tls: bool,
     /// Authorities beside the machine's own; read before the proxy gives up files.

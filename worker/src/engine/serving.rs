@@ -174,7 +174,8 @@ impl<'a> Serving<'a> {
         let credentials =
             credential::of(job, &grant, rules, now_unix_ms()).map_err(Fault::Secrets)?;
         let egress = &self.engine.egress;
-        Ok(Granted::new(egress, grant, credentials, &job.id))
+        let job = (job.id.clone(), self.secrets.hidden());
+        Ok(Granted::new(egress, grant, credentials, job))
     }
 
     /// What is done when everything is ready for the program.
@@ -266,13 +267,13 @@ impl Steps for Serving<'_> {
 
     async fn start(&mut self, leased: Self::Leased) -> Result<Self::Running, Fault> {
         let job = &self.submission.job;
+        let secrets = self.engine.secrets.resolve(job).map_err(Fault::Secrets)?;
+        self.secrets = secrets.clone();
         let network = self.network()?;
         let interpreter = self.profile.interpreter.as_ref();
         let program = program(job, interpreter, &self.limits, network.is_some());
         let stdin = stdin::open(self.submission.stdin.take(), job.stdin.as_bytes())
             .map_err(|e| Fault::Start(ExecuteError::Streams(e)))?;
-        let secrets = self.engine.secrets.resolve(job).map_err(Fault::Secrets)?;
-        self.secrets = secrets.clone();
         let (limits, live) = (self.limits, self.live.take());
         let deadline = job
             .deadline_unix_ms
@@ -321,6 +322,7 @@ impl Steps for Serving<'_> {
             manifest: std::mem::take(&mut self.manifest),
             limits: self.limits,
             spool: self.keeping.spool().to_owned(),
+            hidden: self.secrets.hidden(),
         };
         let Collected { files, skipped } = match collect::collect(spent, wants).await {
             // What the job printed is still to be told. A job of a queue is tried again instead.

@@ -88,6 +88,14 @@ impl Own {
     }
 }
 
+/// A secret in each form that is looked for; none where it is too short for that.
+pub fn forms(secret: &[u8]) -> Vec<Vec<u8>> {
+    if secret.len() < SECRET_BYTES_MIN {
+        return Vec::new();
+    }
+    shapes(secret).into_iter().map(|(_, form)| form).collect()
+}
+
 fn shapes(secret: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
     let hex = |upper: bool, before: &str| {
         let digits = secret.iter().map(|b| {

@@ -106,6 +106,11 @@ fn settings(options: &Options) -> Settings {
             own => own.to_vec(),
         },
         allow_private: options.allow_private.clone(),
+        plain_tunnels: options
+            .plain_tunnels
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
         tls: options.tls,
         ca_file: options.ca_file.clone(),
         connect_ms: ms(options.connect),

@@ -9,6 +9,7 @@ use super::{EgressError, Listen, Options};
 use crate::egress::tally::{Decision, Tally};
 use crate::egress::wire::{Attempt, FromProxy, Opening, ToProxy};
 use crate::fault::chain;
+use crate::secrets::Hidden;
 use kiln_protocol::id::JobId;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -30,6 +31,7 @@ pub(super) enum Call {
     },
     Open {
         job: JobId,
+        hidden: Hidden,
         opening: Opening,
         listener: OwnedFd,
         done: oneshot::Sender<Result<(), EgressError>>,
@@ -45,6 +47,7 @@ pub(super) enum Call {
 #[derive(Debug)]
 struct Live {
     job: JobId,
+    hidden: Hidden,
     opening: Opening,
     /// Ours, for the next proxy; given up when it is of no more use.
     listener: Option<OwnedFd>,
@@ -120,6 +123,7 @@ impl Supervisor {
             Call::Ready { done } => answer(done, self.ready().await.map(drop)),
             Call::Open {
                 job,
+                hidden,
                 opening,
                 listener,
                 done,
@@ -133,6 +137,7 @@ impl Supervisor {
                 if opened.is_ok() {
                     let live = Live {
                         job,
+                        hidden,
                         listener: Some(listener),
                         tally: Tally::default(),
                         closing: None,
@@ -185,7 +190,7 @@ impl Supervisor {
 
     fn heard(&mut self, word: FromProxy) {
         match word {
-            FromProxy::Attempt(attempt) => self.attempted(&attempt),
+            FromProxy::Attempt(attempt) => self.attempted(attempt),
             FromProxy::Closed {
                 lease,
                 untold,
@@ -208,20 +213,25 @@ impl Supervisor {
         }
     }
 
-    fn attempted(&mut self, attempt: &Attempt) {
+    fn attempted(&mut self, mut attempt: Attempt) {
+        let live = self.live.get_mut(&attempt.lease);
+        if let Some(live) = &live {
+            for told in [&mut attempt.target, &mut attempt.why] {
+                *told = live.hidden.cover(told).into_owned();
+            }
+        }
         let Attempt {
-            lease,
             target,
             decision,
             why,
-        } = attempt;
-        let live = self.live.get_mut(lease);
+            ..
+        } = &attempt;
         let job_id = live.as_ref().map(|live| live.job.as_str());
         tracing::info!(job_id, target, decision = decision.as_str(), why, "egress");
         if let Some(live) = live {
-            live.tally.attempt(attempt);
+            live.tally.attempt(&attempt);
         }
-        self.count(*decision, 1);
+        self.count(attempt.decision, 1);
     }
 
     fn count(&self, decision: Decision, times: u64) {

@@ -1,7 +1,7 @@
 //! One connection of a job: what it asks for is judged, and then carried or refused.
 //!
 //! ```text
-//!   head ─► request ─► granted? ─► addresses, judged ─► connected ─► tunnel, or one request
+//!   head ─► request ─► granted? ─► addresses, judged ─► connected ─► a tunnel to the host, or one request
 //!     └────────┴─────────┴──────────────┴────────────────┴──► refusal, and the end
 //! ```
 //!
@@ -11,6 +11,7 @@
 use super::Shared;
 use super::lease::Lease;
 use super::refusal::Refusal;
+use super::tunnel::{self, Unopened};
 use crate::egress::body::{self, Source};
 use crate::egress::credential;
 use crate::egress::head::{self, Bad, Plain, Request};
@@ -27,7 +28,7 @@ use tokio_rustls::client::TlsStream;
 use zeroize::Zeroizing;
 
 /// A job has this long to say what it wants, however slowly it speaks.
-const HEAD_WITHIN: Duration = Duration::from_secs(10);
+pub(super) const HEAD_WITHIN: Duration = Duration::from_secs(10);
 /// A refused job may go on speaking for so long, so that it hears the refusal.
 const LINGER: Duration = Duration::from_secs(1);
 /// And for so many bytes.
@@ -39,12 +40,11 @@ const PART: usize = 4 * 1024;
 const HTTP: u16 = 80;
 const HTTPS: u16 = 443;
 
-const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// Serves one connection to its end.
 pub(super) async fn serve(mut near: TcpStream, lease: Arc<Lease>, shared: Arc<Shared>) {
-    let (mut request, rest) = match timeout(HEAD_WITHIN, hear(&mut near)).await {
+    let (mut request, mut rest) = match timeout(HEAD_WITHIN, hear(&mut near)).await {
         Ok(Ok(Some(request))) => request,
         Ok(Ok(None)) => return,
         Ok(Err(bad)) => return refuse(near, &lease, None, &Refusal::Bad(bad)).await,
@@ -66,9 +66,21 @@ pub(super) async fn serve(mut near: TcpStream, lease: Arc<Lease>, shared: Arc<Sh
         Ok(far) => far,
         Err(refusal) => return refuse(near, &lease, Some(target), &refusal).await,
     };
+    if let Request::Connect(_) = &request {
+        match tunnel::open(&mut near, target, &mut rest, &shared).await {
+            Ok(()) => {}
+            Err(Unopened::Refused(refusal)) => {
+                return refuse(near, &lease, Some(target), &refusal).await;
+            }
+            Err(Unopened::Stop(stop)) => {
+                tracing::debug!(lease = lease.id, %target, error = crate::fault::chain(&stop), "not opened");
+                return lease.allowed(target);
+            }
+        }
+    }
     lease.allowed(target);
     let carried = match (&request, attached) {
-        (Request::Connect(_), _) => tunnel(&mut near, far, &rest, &lease, &shared).await,
+        (Request::Connect(_), _) => tunnel::carry(&mut near, far, &rest, &lease, &shared).await,
         (Request::Plain(plain), None) => {
             let head = plain.write(HTTP, None);
             forward(&mut near, far, (plain, head), rest, &lease, &shared).await
@@ -152,21 +164,6 @@ async fn connect(addresses: &[IpAddr], port: u16, within: Duration) -> io::Resul
         }
     }
     Err(last)
-}
-
-/// Carries whatever is said both ways.
-async fn tunnel(
-    near: &mut TcpStream,
-    mut far: TcpStream,
-    rest: &[u8],
-    lease: &Lease,
-    shared: &Shared,
-) -> Result<(), Stop> {
-    near.set_nodelay(true)?;
-    pump::write(near, ESTABLISHED, shared.idle).await?;
-    lease.budget.take(rest.len())?;
-    pump::write(&mut far, rest, shared.idle).await?;
-    pump::both_ways(near, &mut far, &lease.budget, shared.idle).await
 }
 
 /// Speaks TLS to a host that has shown that it is the target.

@@ -5,6 +5,7 @@
 
 use crate::egress::allow::Grant;
 use crate::egress::head::Bad;
+use crate::egress::hello::Unlike;
 use crate::egress::resolve::Unfit;
 use crate::egress::tally::Decision;
 use crate::egress::target::Target;
@@ -12,6 +13,8 @@ use std::io;
 
 /// Bytes of the sentence in a status line at most.
 const REASON_BYTES_MAX: usize = 240;
+/// A fatal alert of TLS, as a client shows it: `access denied`.
+const ACCESS_DENIED: [u8; 7] = [21, 3, 3, 0, 2, 2, 49];
 
 /// Why a job does not get what it asks for.
 #[derive(Debug)]
@@ -22,6 +25,8 @@ pub(super) enum Refusal<'a> {
     /// It has not shown that it is the host.
     Insecure(&'a Target, io::Error),
     Bad(Bad),
+    /// What a tunnel begins with is not for its host.
+    Misnamed(&'a Target, Unlike),
     TooManyConnections(u32),
     TooManyBytes(u64),
     TimedOut,
@@ -35,6 +40,7 @@ impl Refusal<'_> {
             Self::Unfit(_, Unfit::Unresolved) => Decision::Unresolved,
             Self::Unreachable(_) | Self::Insecure(..) => Decision::Unreachable,
             Self::Bad(_) => Decision::BadRequest,
+            Self::Misnamed(..) => Decision::Misnamed,
             Self::TooManyConnections(_) => Decision::TooManyConnections,
             Self::TooManyBytes(_) => Decision::TooManyBytes,
             Self::TimedOut => Decision::TimedOut,
@@ -61,6 +67,10 @@ impl Refusal<'_> {
                 format!("`{target}` is not reached: it did not show by TLS that it is that host")
             }
             Self::Bad(Bad(why)) => format!("the request is not served: {why}"),
+            Self::Misnamed(target, unlike) => format!(
+                "the tunnel to `{target}` is cut: {unlike}; only TLS whose server name is that host \
+                 goes through"
+            ),
             Self::TooManyConnections(most) => {
                 format!("a job has at most {most} connections at a time")
             }
@@ -80,6 +90,12 @@ impl Refusal<'_> {
 
     /// The whole response.
     pub(super) fn response(&self) -> Vec<u8> {
+        match self {
+            Self::Misnamed(_, Unlike::NotTls) => {}
+            // Who speaks TLS hears it in TLS.
+            Self::Misnamed(..) => return ACCESS_DENIED.to_vec(),
+            _ => {}
+        }
         let status = match self.decision() {
             Decision::BadRequest => 400,
             Decision::TimedOut => 408,
@@ -88,6 +104,7 @@ impl Refusal<'_> {
             Decision::Allowed
             | Decision::NotListed
             | Decision::ForbiddenAddress
+            | Decision::Misnamed
             | Decision::TooManyBytes => 403,
         };
         let words = format!("kiln: {}", self.words());
