@@ -97,13 +97,13 @@ posture! {
         tried "twelve calls" probes "A/reboot A/kexec A/swap_acct_quota A/port_io_ldt A/dmesg E/administration";
     Hard "rare-calls" "no rare call that widens the kernel's surface"
         by "the filter"
-        tried "seven calls" probes "A/rare_syscalls E/personality E/fanotify";
+        tried "seven calls" probes "A/rare_syscalls E/personality E/fanotify E/new_numbers E/prctl_each";
     Hard "fatal-calls" "a call that nothing but an attack makes ends the job"
         by "the filter and its listener"
         tried "open_by_handle_at, init_module, delete_module" probes "E/open_by_handle E/module_load";
     Hard "socket-families" "UNIX and IP sockets alone, no raw ones"
         by "the filter"
-        tried "62 families, 4 types" probes "A/af_alg A/af_vsock A/packet_raw E/families";
+        tried "62 families, 4 types" probes "A/af_alg A/af_vsock A/packet_raw E/families E/socket_options E/unix_oob";
     Hard "other-conventions" "no call by the 32-bit entry or by x32 numbers"
         by "the filter ends the process"
         tried "int 0x80 and an x32 number" probes "A/int80_abi E/x32_numbers";
@@ -126,7 +126,7 @@ posture! {
         tried "reads every mount" probes "A/mount_flags";
     Hard "proc-masks" "/proc steers nothing and tells no neighbour's doings"
         by "masks laid before the cell's user namespace, which locks them"
-        tried "24 files and 7 folders; /proc is a proc" probes "A/masked_paths_real A/proc_dangerous_writes";
+        tried "24 files and 7 folders; /proc is a proc" probes "A/masked_paths_real A/proc_dangerous_writes E/proc_walk E/own_proc";
     Hard "kernel-settings" "no setting of the machine can be written"
         by "/proc/sys read-only, no capability"
         tried "opens 14 for writing" probes "A/sysctl_walk E/core_pattern E/modprobe_path";

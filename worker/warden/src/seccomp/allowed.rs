@@ -63,8 +63,8 @@ pub(super) const WAITING: &[Line] = &[
         "messages and shared memory, in an ipc namespace of its own and charged to its group",
     ),
     allow(
-        "connect bind listen accept accept4 getsockname getpeername setsockopt getsockopt sendto \
-         recvfrom sendmsg recvmsg sendmmsg recvmmsg shutdown",
+        "connect bind listen accept accept4 getsockname getpeername getsockopt recvfrom recvmsg \
+         recvmmsg shutdown",
         "sockets of the families that `socket` gives, in a net namespace with lo alone",
     ),
 ];

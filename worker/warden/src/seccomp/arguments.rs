@@ -82,6 +82,30 @@ const IOCTL: &[Case] = &[
     ),
 ];
 
+const SOL_SOCKET: u32 = 1;
+/// A program on a socket, classic or extended, of its own or of its group.
+const SO_ATTACH: &[u32] = &[26, 50, 51, 52];
+const SOL_TCP: u32 = 6;
+const TCP_ULP: u32 = 31;
+const MSG_OOB: u32 = 1;
+
+const SETSOCKOPT: &[Case] = &[
+    when(
+        &[Test::is(1, &[SOL_SOCKET]), Test::is(2, SO_ATTACH)],
+        refuse(EPERM),
+    ),
+    when(
+        &[Test::is(1, &[SOL_TCP]), Test::is(2, &[TCP_ULP])],
+        refuse(EPERM),
+    ),
+];
+
+/// The flags of a `sendmsg`, and those of `sendto` and `sendmmsg`.
+const URGENT: [&[Case]; 2] = [
+    &[when(&[Test::has(2, MSG_OOB)], refuse(EPERM))],
+    &[when(&[Test::has(3, MSG_OOB)], refuse(EPERM))],
+];
+
 /// Rules for jobs.
 pub(super) const JOB: &[Line] = &[
     but(
@@ -140,6 +164,18 @@ pub(super) const JOB: &[Line] = &[
         ],
         "pairs of local sockets",
     ),
+    but(
+        "setsockopt",
+        SETSOCKOPT,
+        "options of its own sockets, but no program on one, and no protocol above TCP in the kernel \
+         (kTLS, espintcp, SMC)",
+    ),
+    but(
+        "sendmsg",
+        URGENT[0],
+        "messages, but no urgent bytes, whose code for local sockets has let sandboxes out",
+    ),
+    but("sendto sendmmsg", URGENT[1], "as sendmsg"),
     but(
         "ioctl",
         IOCTL,

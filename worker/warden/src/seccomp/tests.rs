@@ -68,7 +68,9 @@ fn meant(rule: &Rule, args: &[u64; 6]) -> Verdict {
 
 /// Arguments around every value that the rules look at.
 fn samples() -> Vec<[u64; 6]> {
-    let mut values: Vec<u64> = (0..20).chain([33, 34, 35, 36, 47, 62, 262]).collect();
+    let mut values: Vec<u64> = (0..20)
+        .chain([26, 31, 33, 34, 35, 36, 47, 50, 51, 52, 62, 262])
+        .collect();
     values.extend([
         0x5412,
         0x541c,
