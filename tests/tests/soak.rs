@@ -1,5 +1,10 @@
 //! After many jobs in a row, is there more of anything than after a few?
 
+#[path = "soak/jobs.rs"]
+mod jobs;
+#[path = "soak/mixed.rs"]
+mod mixed;
+
 use acceptance::batch::{self, Batch};
 use acceptance::leftovers::{Snapshot, assert_gone, descendants, descriptors, helpers, wait_for};
 use serde_json::{Value, json};
