@@ -25,6 +25,8 @@ pub mod client;
 pub(crate) mod credential;
 mod head;
 mod hello;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod hostile;
 pub(crate) mod proxy;
 mod pump;
 pub(crate) mod resolve;

@@ -1,116 +1,42 @@
-//! Does any byte that somebody hostile wrote make our own code panic, hang, or say two things?
+//! What of our own code takes bytes that somebody hostile wrote, and what must hold of every answer?
 //!
-//! Every target takes seeds, which are messages of its kind and what is kept in
-//! `tests/corpus/<target>`, changes them at random, and demands what must hold of every answer. A
-//! stable compiler has no coverage to follow, so the seeds are telling ones. `KILN_FUZZ_RUNS` says
-//! how many runs each target has (some thousands unless told); `KILN_SEED` names the same run
-//! again. `tests/fuzz` is the long form. What is found goes into the corpus.
+//! A target has seeds, which are messages of its kind; what was found once is kept in
+//! `tests/corpus/<target>`. Two things throw changed bytes at them and demand that what must hold
+//! does: `rounds`, at random, with every build, by any compiler; and `worker/fuzz`, led by what the
+//! bytes reach in this code. `tests/fuzz` is the long form of both.
 
+#[cfg(test)]
 mod change;
+#[cfg(test)]
+mod rounds;
 mod targets;
 
-use change::Dice;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
-
-const RUNS: u64 = 4_000;
-const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
+use crate::egress::hostile;
 
 /// Something that takes bytes from outside.
-pub(crate) struct Target {
-    pub(crate) name: &'static str,
-    pub(crate) seeds: Vec<Vec<u8>>,
+#[derive(Debug)]
+pub struct Target {
+    pub name: &'static str,
+    /// Bytes that are accepted.
+    pub seeds: Vec<Vec<u8>>,
     /// Takes the bytes; says whether they were accepted, and panics where what must hold does not.
-    pub(crate) take: fn(&[u8]) -> bool,
+    pub take: fn(&[u8]) -> bool,
 }
 
-fn number(name: &str, usual: u64) -> u64 {
-    std::env::var(name).map_or(usual, |text| text.parse().expect("it is a number"))
-}
-
-/// The seeds of a target, and what its corpus holds.
-fn seeds(target: &Target) -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/corpus")
-        .join(target.name);
-    let kept = std::fs::read_dir(folder).into_iter().flatten();
-    let kept = kept.map(|entry| std::fs::read(entry.expect("readable").path()).expect("readable"));
-    target.seeds.iter().cloned().chain(kept).collect()
-}
-
-fn run(target: &Target) {
-    let seeds = seeds(target);
-    let (runs, seed) = (number("KILN_FUZZ_RUNS", RUNS), number("KILN_SEED", SEED));
-    let mut dice = Dice::new(seed);
-    let mut accepted = 0_u64;
-    for bytes in &target.seeds {
-        assert!((target.take)(bytes), "{}: a seed is refused", target.name);
-    }
-    for round in 0..runs {
-        let bytes = dice.changed(&seeds);
-        let taken = catch_unwind(AssertUnwindSafe(|| (target.take)(&bytes)));
-        let Ok(taken) = taken else {
-            panic!(
-                "{}: round {round} of seed {seed}: {bytes:02x?}",
-                target.name
-            );
-        };
-        accepted += u64::from(taken);
-    }
-    // A target that refuses all, or takes all, tries nothing.
-    let told = format!("{}: {accepted} of {runs} were accepted", target.name);
-    assert!(accepted > 0 && accepted < runs, "{told}");
-}
-
-#[test]
-fn jobs() {
-    run(&targets::jobs());
-}
-
-#[test]
-fn what_a_keeper_says() {
-    run(&targets::from_keeper());
-}
-
-#[test]
-fn what_a_keeper_hears() {
-    run(&targets::to_keeper());
-}
-
-#[test]
-fn what_a_warden_hears() {
-    run(&targets::to_warden());
-}
-
-#[test]
-fn what_a_warden_says() {
-    run(&targets::from_warden());
-}
-
-#[test]
-fn what_a_stager_says_and_hears() {
-    run(&targets::staged());
-}
-
-#[test]
-fn listings_of_a_collector() {
-    run(&targets::collected());
-}
-
-#[test]
-fn names_of_outputs() {
-    run(&targets::names());
-}
-
-#[test]
-#[should_panic(expected = "round")]
-fn a_target_that_breaks_is_found() {
-    run(&Target {
-        name: "breaks",
-        seeds: vec![b"abc".to_vec()],
-        take: |bytes| {
-            assert!(bytes.first() != Some(&0xff));
-            bytes == b"abc"
-        },
-    });
+/// Every target.
+pub fn all() -> Vec<Target> {
+    vec![
+        targets::jobs(),
+        targets::from_keeper(),
+        targets::to_keeper(),
+        targets::to_warden(),
+        targets::from_warden(),
+        targets::staged(),
+        targets::collected(),
+        targets::names(),
+        hostile::requests(),
+        hostile::bodies(),
+        hostile::hellos(),
+        hostile::spellings(),
+    ]
 }

@@ -30,8 +30,8 @@ pub mod egress;
 pub mod engine;
 pub mod execute;
 pub mod fault;
-#[cfg(test)]
-mod hostile_bytes;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod hostile_bytes;
 pub mod intake;
 pub mod isolation;
 pub mod journal;

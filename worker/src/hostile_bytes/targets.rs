@@ -17,6 +17,7 @@ use kiln_protocol::limits::LimitRequest;
 use kiln_warden::profile::Profiles;
 use kiln_warden::wire::{CellLimits, Event, Request, Residue, ResidueKind, SandboxId};
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
 /// A job that is taken is the same job again.
 pub(super) fn jobs() -> Target {
@@ -34,10 +35,15 @@ pub(super) fn jobs() -> Target {
     }
 }
 
+/// Those that no file has changed.
+fn profiles() -> &'static Profiles {
+    static BUILT_IN: LazyLock<Profiles> = LazyLock::new(Profiles::built_in);
+    &BUILT_IN
+}
+
 fn job_is_taken(bytes: &[u8]) -> bool {
-    let profiles = Profiles::built_in();
     let admission = Admission {
-        profiles: &profiles,
+        profiles: profiles(),
         id: IdRule::Given("a-job".parse().expect("an id")),
         tenant: TenantRule::Default(Tenant::default()),
         class: None,
@@ -331,8 +337,7 @@ pub(super) fn names() -> Target {
             let Ok(Message::List(entries)) = Message::decode(bytes) else {
                 return false;
             };
-            let profiles = Profiles::built_in();
-            let table = &profiles.get("python").expect("built in").limits;
+            let table = &profiles().get("python").expect("built in").limits;
             let limits = table.resolve(&LimitRequest::default()).expect("defaults");
             let everything = collect::Selection::new(None).expect("no glob is wrong");
             let chosen = collect::chosen(entries, &everything, &Manifest::new(), &limits);
