@@ -54,11 +54,12 @@ impl Bench {
         })
     }
 
-    pub(crate) async fn lease(&self) -> Result<Sandbox<Leased>, Failure> {
+    /// `unused`: one that no job has used.
+    pub(crate) async fn lease(&self, unused: bool) -> Result<Sandbox<Leased>, Failure> {
         let order = Order {
             profile: "command".into(),
             tenant: "bench".into(),
-            unused: false,
+            unused,
         };
         Ok(self.pool.lease(&order).await?.0)
     }
@@ -83,8 +84,13 @@ impl Bench {
         })
     }
 
-    /// One job, from its start to the figures of its end; the sandbox goes back.
-    pub(crate) async fn job(&self, leased: Sandbox<Leased>) -> Result<f64, Failure> {
+    /// One job, from its start to the figures of its end; the sandbox goes back, or retires where
+    /// there is a reason.
+    pub(crate) async fn job(
+        &self,
+        leased: Sandbox<Leased>,
+        condemned: Option<&'static str>,
+    ) -> Result<f64, Failure> {
         let task = self.task()?;
         let began = Instant::now();
         let started = execute::start(leased, task).await?;
@@ -93,7 +99,7 @@ impl Bench {
         if run.ended.status != Some(0) || run.stdout.total_bytes == 0 {
             return Err(format!("the program failed: {run:?}").into());
         }
-        self.pool.hand_back(spent, None);
+        self.pool.hand_back(spent, condemned);
         Ok(took)
     }
 
@@ -135,8 +141,8 @@ pub(crate) async fn cycle() -> Result<(), Failure> {
         let began = children_cpu_ms()?;
         let bench = Bench::open(1).await?;
         for _ in 0..jobs {
-            let leased = bench.lease().await?;
-            bench.job(leased).await?;
+            let leased = bench.lease(false).await?;
+            bench.job(leased, None).await?;
         }
         bench.close().await?;
         per_job.push(children_cpu_ms()? - began);

@@ -1,7 +1,7 @@
 //! What a sandbox costs: every figure as a ratio or a difference against a floor of the same run.
 //!
 //! `cargo bench -p kiln --bench figures [-- NAME...]` as root; names: overhead, create, cycle,
-//! memory, hello. Without a name, all of them. `KILN_BENCH_N` sets how many rounds.
+//! strict, memory, hello. Without a name, all of them. `KILN_BENCH_N` sets how many rounds.
 
 #![expect(clippy::print_stdout, reason = "a benchmark's table is its output")]
 
@@ -10,6 +10,7 @@ mod host;
 mod memory;
 mod overhead;
 mod stats;
+mod strict;
 
 use std::process::ExitCode;
 
@@ -42,6 +43,9 @@ fn main() -> ExitCode {
         }
         if wanted("cycle") {
             host::cycle().await?;
+        }
+        if wanted("strict") {
+            strict::run().await?;
         }
         if wanted("memory") {
             memory::run().await?;

@@ -10,7 +10,7 @@ pub(crate) async fn run() -> Result<(), Failure> {
     let bench = Bench::open(2).await?;
     let (mut floor, mut inside, mut differences) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..rounds(400) + 20 {
-        let leased = bench.lease().await?;
+        let leased = bench.lease(false).await?;
         let began = Instant::now();
         let output = Command::new(STATIC_PROGRAM[0])
             .args(&STATIC_PROGRAM[1..])
@@ -19,7 +19,7 @@ pub(crate) async fn run() -> Result<(), Failure> {
         if !output.status.success() {
             return Err("the program failed outside".into());
         }
-        let job = bench.job(leased).await?;
+        let job = bench.job(leased, None).await?;
         // The reset of this job must not be counted to the next.
         tokio::time::sleep(Duration::from_millis(8)).await;
         if round >= 20 {
