@@ -18,7 +18,7 @@ rule yaml_python_object
         severity = "malicious"
         message = "YAML that calls Python functions when it is loaded"
     strings:
-        $apply = /!!python\/(object\/(apply|new)|name|module)\s*:\s*[A-Za-z_]/
+        $apply = /!!?python\/(object\/(apply|new)|name|module)\s*:\s*[A-Za-z_]/
         $tag = /tag:yaml\.org,2002:python\/(object\/(apply|new)|name|module)\s*:\s*[A-Za-z_]/
         $ruby = /!ruby\/(object|hash|struct)\s*:/
         $java = /!!javax?\.[A-Za-z.]{3,80}\s*\[/

@@ -5,10 +5,11 @@ rule windows_script_host
         severity = "malicious"
         message = "a script that starts programs by the Windows script host"
     strings:
-        $create = /(CreateObject|new\s+ActiveXObject|GetObject)\s*\(\s*["'](WScript\.Shell|Shell\.Application|winmgmts)/ nocase
+        $create = /(Create|Get)Object\s*\(\s*["'](WScript\.Shell|Shell\.Application|winmgmts)/ nocase
+        $active = /ActiveXObject\s*\(\s*["'](WScript\.Shell|Shell\.Application|winmgmts)/ nocase
         $run = /\.(Run|Exec|ShellExecute|Create)\b/ nocase
     condition:
-        $create and $run
+        ($create or $active) and $run
 }
 
 rule powershell_hidden
@@ -19,8 +20,8 @@ rule powershell_hidden
     strings:
         $shell = /\b(powershell|pwsh)(\.exe)?\b[^\n]{0,200}\s-(e|en|enc|enco|encod|encode|encoded|encodedc|encodedco|encodedcommand|ec)\s+[A-Za-z0-9+\/]{16}/ nocase
         $hidden = /\b(powershell|pwsh)(\.exe)?\b[^\n]{0,200}\s-w(indowstyle)?\s+(hidden|1)\b/ nocase
-        $download = /\b(IEX|Invoke-Expression)\b[^\n]{0,80}(DownloadString|Invoke-WebRequest|iwr|irm|WebClient)/ nocase
-        $loader = /(DownloadString|Invoke-WebRequest|\biwr\b|\birm\b)[^\n]{0,200}\|\s*(IEX|Invoke-Expression)\b/ nocase
+        $download = /\b(IEX|Invoke-Expression)\b[^\n]{0,80}(DownloadString|Invoke-WebRequest\s|\b(iwr|irm)\s+["'h\-]|WebClient)/ nocase
+        $loader = /(DownloadString|Invoke-WebRequest\s|\b(iwr|irm)\s+["'h\-])[^\n]{0,200}\|\s*(IEX|Invoke-Expression)\b/ nocase
     condition:
         any of them
 }
@@ -34,6 +35,8 @@ rule shell_from_network
         $pipe = /\b(curl|wget)\s[^\n|;]{0,200}\|\s*(sudo\s+)?(ba|z|da|k)?sh\b/
         $dev = /\/dev\/(tcp|udp)\/[A-Za-z0-9._-]+\/[0-9]+/
         $netcat = /\bnc(at)?\s[^\n]{0,60}-e\s*\/bin\/(ba)?sh/
+        $socket = /socket\.(socket|connect)[^\n]{0,400}(dup2\([^\n]{0,200}(subprocess|pty\.spawn|exec)|TCPSocket)/
+        $perl = /\bperl\s[^\n]{0,60}use Socket[^\n]{0,300}exec\b/
         $base64 = /base64\s+(-d|--decode|-D)\b[^\n]{0,60}\|\s*(ba|z|da|k)?sh\b/
     condition:
         any of them

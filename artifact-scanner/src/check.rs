@@ -14,6 +14,7 @@ mod decode;
 #[cfg(test)]
 mod hostile;
 pub mod html;
+pub mod mail;
 pub mod markdown;
 mod markup;
 pub mod notebook;

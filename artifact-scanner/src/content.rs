@@ -1,12 +1,15 @@
 //! Which reader reads which type.
 
+mod around;
+
 use crate::archive::{self, Sink};
 use crate::bytes::count;
 use crate::format::{self, json, xml, yaml};
-use crate::kind::detect;
+use crate::kind::{claim, detect};
 use crate::policy::UnknownTypes;
 use crate::{Kind, Notes, Part, Policy, Severity, Unscannable};
 use crate::{check, text};
+use around::around;
 
 /// One view, as readers see it.
 pub(crate) struct Subject<'a> {
@@ -30,7 +33,7 @@ pub(crate) fn read(
     let bytes = subject.bytes;
     sink.budget().charge(count(bytes.len()) + 1)?;
     match kind {
-        Kind::Gzip | Kind::Bzip2 | Kind::Xz | Kind::Zstd | Kind::Zlib | Kind::Lz4 => {
+        Kind::Gzip | Kind::Bzip2 | Kind::Xz | Kind::Zstd | Kind::Zlib | Kind::Lz4 | Kind::Lzma => {
             return archive::stream::read(kind, bytes, subject.name, sink);
         }
         Kind::Tar => return archive::tar::read(bytes, sink),
@@ -55,34 +58,50 @@ fn zip(
     policy: &Policy,
     sink: &mut dyn Sink,
 ) -> Result<(), Unscannable> {
-    let is_class = |part: &Part| part.bytes.starts_with(b"\xca\xfe\xba\xbe");
+    let is_telling = |part: &Part| is_class(part) || check::office::is_open_part(name(part));
     let mut tee = Tee {
         sink,
         kept: Vec::new(),
         wanted: if kind == Kind::Ooxml {
             |_| true
         } else {
-            is_class
+            is_telling
         },
     };
     let end = archive::zip::read(subject.bytes, &mut tee);
     let kept = std::mem::take(&mut tee.kept);
     if kind == Kind::Ooxml {
-        let members: Vec<_> = kept
-            .iter()
-            .map(|part| check::office::Member {
-                name: part.name.as_deref().unwrap_or_default(),
-                bytes: &part.bytes,
-            })
-            .collect();
+        let members = members(&kept);
         let mut notes = std::mem::take(sink.notes());
         let office = check::office::check_ooxml(subject.name, &members, &mut notes, sink.budget());
         *sink.notes() = notes;
         office?;
-    } else if !kept.is_empty() {
+    } else if kept.iter().any(is_class) {
         program(policy, subject, "a Java archive", sink.notes());
+    } else {
+        let members = members(&kept);
+        let mut notes = std::mem::take(sink.notes());
+        let office = check::office::check_open(&members, &mut notes, sink.budget());
+        *sink.notes() = notes;
+        office?;
     }
     end
+}
+
+fn is_class(part: &Part) -> bool {
+    part.bytes.starts_with(b"\xca\xfe\xba\xbe")
+}
+
+fn name(part: &Part) -> &str {
+    part.name.as_deref().unwrap_or_default()
+}
+
+fn members(parts: &[Part]) -> Vec<check::office::Member<'_>> {
+    let member = |part| check::office::Member {
+        name: name(part),
+        bytes: &part.bytes,
+    };
+    parts.iter().map(member).collect()
 }
 
 /// Hands members on and keeps those that documents and programs are told by.
@@ -127,7 +146,7 @@ fn as_text(
         Kind::Csv => check::csv::check(text, notes, budget)?,
         Kind::Json => {
             check::pickle::check_keras(text, notes, budget)?;
-            json::check(text, false, budget)?;
+            as_promised(subject, json::check(text, false, budget))?;
         }
         Kind::JsonLines => json::check(text, true, budget)?,
         Kind::Notebook => {
@@ -139,18 +158,26 @@ fn as_text(
         Kind::Svg => {
             xml::declarations(text, notes);
             check::svg::check(text, notes, budget)?;
+            if subject.ending == "svg" && !subject.is_within {
+                xml::well_formed(text, budget)?;
+            }
         }
-        Kind::Xml if subject.is_within => {
-            xml::declarations(text, notes);
-            check::xml::check(text, notes, budget)?;
+        Kind::Xml => {
+            acts_in_xml(text, notes, budget)?;
+            if subject.is_within {
+                xml::declarations(text, notes);
+                check::xml::check(text, notes, budget)?;
+            } else {
+                as_promised(subject, xml::check(text, notes, budget))?;
+            }
         }
-        Kind::Xml => xml::check(text, notes, budget)?,
         Kind::Yaml => yaml::check(text, notes, budget)?,
         Kind::Pickle => check::pickle::check(subject.bytes, notes, budget)?,
         Kind::Pdf => check::pdf::check(subject.bytes, notes, budget)?,
         Kind::Rtf => rtf(text, notes),
         Kind::Executable | Kind::Shortcut | Kind::Script => runs(kind, policy, subject, notes),
-        Kind::Text | Kind::Empty => {}
+        Kind::Text => check::mail::check(text, notes, budget)?,
+        Kind::Empty => {}
         // Its first bytes are those of a type that is not text, and all of it is text.
         _ => return as_bytes(kind, subject, policy, notes, sink),
     }
@@ -166,6 +193,9 @@ fn as_bytes(
     sink: &mut dyn Sink,
 ) -> Result<(), Unscannable> {
     let (bytes, budget) = (subject.bytes, sink.budget());
+    if !matches!(kind, Kind::Unknown | Kind::Html | Kind::Ole) {
+        around(kind, subject, notes);
+    }
     match kind {
         Kind::Png => format::png::check(bytes, notes, budget),
         Kind::Gif => format::gif::check(bytes, notes, budget),
@@ -189,6 +219,7 @@ fn as_bytes(
         Kind::Hdf5 => format::hdf5::check(bytes, notes, budget),
         Kind::Safetensors => format::safetensors::check(bytes, notes, budget),
         Kind::Pickle => check::pickle::check(bytes, notes, budget),
+        Kind::Frame => format::frames::check(bytes, notes, budget),
         Kind::Executable | Kind::Shortcut | Kind::Script => {
             runs(kind, policy, subject, notes);
             Ok(())
@@ -230,52 +261,35 @@ fn as_bytes(
     }
 }
 
-/// Documents and archives that begin behind something else, where their readers still find them.
-fn around(kind: Kind, subject: &Subject<'_>, notes: &mut Notes) {
-    let bytes = subject.bytes;
-    let head = &bytes[..bytes.len().min(1024)];
-    if kind != Kind::Pdf
-        && let Some(at) = memchr::memmem::find(head, b"%PDF-").filter(|at| *at > 0)
-    {
-        notes.find(
-            "polyglot.pdf",
-            Severity::Suspicious,
-            format!("offset {at}"),
-            "readers of PDF open this file as a document",
-        );
-        notes.part(
-            format!("offset {at}"),
-            None,
-            Some(Kind::Pdf),
-            bytes[at..].to_vec(),
-        );
+/// Text that only looks like a type, and did not say that it is of it, is text.
+fn as_promised(subject: &Subject<'_>, end: Result<(), Unscannable>) -> Result<(), Unscannable> {
+    let promised = subject.is_claimed || claim::of(subject.ending) != claim::Claim::Nothing;
+    let prose = matches!(subject.ending, "txt" | "log" | "rst" | "tex");
+    match end {
+        Err(Unscannable::Corrupt) if !promised || prose => Ok(()),
+        end => end,
     }
-    let tail = &bytes[bytes.len().saturating_sub(22 + 0xffff)..];
-    if memchr::memmem::rfind(tail, b"PK\x05\x06").is_some()
-        && let Some(at) = memchr::memmem::find(bytes, b"PK\x03\x04")
-    {
-        notes.find(
-            "polyglot.zip",
-            Severity::Suspicious,
-            format!("offset {at}"),
-            "readers of zip open this file as an archive",
-        );
-        notes.part(
-            format!("offset {at}"),
-            None,
-            Some(Kind::Zip),
-            bytes[at..].to_vec(),
-        );
+}
+
+/// Elements of pages and drawings act under whatever root; documents may be written as one text.
+fn acts_in_xml(
+    text: &str,
+    notes: &mut Notes,
+    budget: &mut crate::Budget,
+) -> Result<(), Unscannable> {
+    const SPACES: [&str; 2] = ["http://www.w3.org/1999/xhtml", "http://www.w3.org/2000/svg"];
+    const ACTS: [&str; 4] = [
+        "svg.script",
+        "svg.handler",
+        "svg.script_address",
+        "svg.data_page",
+    ];
+    if SPACES.iter().any(|space| text.contains(space)) {
+        let mut own = Notes::default();
+        check::svg::check(text, &mut own, budget)?;
+        notes.copy(&own, |finding| ACTS.contains(&finding.rule));
     }
-    // Text that a container keeps where nobody looks, and a browser that guesses finds.
-    if subject.is_within && !subject.is_claimed && subject.name.is_empty() && kind == Kind::Html {
-        notes.find(
-            "polyglot.markup",
-            Severity::Suspicious,
-            "",
-            "a page of HTML where none belongs",
-        );
-    }
+    check::office::check_flat(text, notes, budget)
 }
 
 fn rtf(text: &str, notes: &mut Notes) {

@@ -1,6 +1,7 @@
 //! Whether a file is of its type to the last byte, and what is hidden where its readers do not look.
 
 pub(crate) mod columnar;
+pub(crate) mod frames;
 pub(crate) mod gif;
 pub(crate) mod hdf5;
 pub(crate) mod jpeg;

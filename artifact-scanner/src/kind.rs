@@ -2,6 +2,8 @@
 
 pub(crate) mod claim;
 pub(crate) mod detect;
+mod markup;
+mod opens;
 
 /// The types that are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,6 +45,8 @@ pub enum Kind {
     Hdf5,
     Safetensors,
     Pickle,
+    /// MATLAB, netCDF, IDL, FITS, fonts, time zones: read by their frame.
+    Frame,
     // Containers.
     Zip,
     Tar,
@@ -53,6 +57,8 @@ pub enum Kind {
     SevenZip,
     Zlib,
     Lz4,
+    /// The older form of xz, without checksums.
+    Lzma,
     Rar,
     // What runs.
     Executable,
@@ -96,6 +102,7 @@ impl Kind {
             Self::Hdf5 => "an HDF5 file",
             Self::Safetensors => "a safetensors file",
             Self::Pickle => "a pickle",
+            Self::Frame => "data of an instrument or a system",
             Self::Zip => "a zip archive",
             Self::Tar => "a tar archive",
             Self::Gzip => "gzip data",
@@ -105,6 +112,7 @@ impl Kind {
             Self::SevenZip => "a 7z archive",
             Self::Zlib => "zlib data",
             Self::Lz4 => "lz4 data",
+            Self::Lzma => "lzma data",
             Self::Rar => "a rar archive",
             Self::Executable => "a program",
             Self::Script => "a script",

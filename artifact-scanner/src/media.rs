@@ -84,8 +84,10 @@ pub(crate) fn of(kind: Kind, ending: &str) -> Media {
         | Kind::Npy
         | Kind::Safetensors
         | Kind::Pickle
+        | Kind::Frame
         | Kind::Zlib
         | Kind::Lz4
+        | Kind::Lzma
         | Kind::Rar
         | Kind::Executable
         | Kind::Shortcut

@@ -118,6 +118,13 @@ pub(crate) fn check(path: &str, notes: &mut Notes) {
             "the name begins or ends with a space or a dot",
         );
     }
+    if path.split('/').any(|step| matches!(step, ".." | "~")) {
+        odd(
+            "name.path",
+            Severity::Suspicious,
+            "the path leads out of its folder",
+        );
+    }
     endings(&lower, &mut odd);
 }
 
@@ -145,8 +152,11 @@ fn characters(name: &str, odd: &mut Odd<'_>) {
     }
     if name.contains([
         '"', '<', '>', '\\', '`', '|', '\u{ff0e}', '\u{ff0f}', '\u{2024}', '\u{2044}', '\u{2215}',
-        '\u{29f8}',
-    ]) || name.contains("$(")
+        '\u{29f8}', ';',
+    ]) || name.starts_with('=')
+        || has_stream(name)
+        || sets_handler(name)
+        || name.contains("$(")
         || name.contains("${")
         || name.contains("{{")
         || name.contains("%0")
@@ -158,13 +168,29 @@ fn characters(name: &str, odd: &mut Odd<'_>) {
             "the name holds characters that headers, pages or shells act on",
         );
     }
-    if mixed_scripts(name) {
+    let full_width = |c| matches!(c, '\u{ff21}'..='\u{ff3a}' | '\u{ff41}'..='\u{ff5a}');
+    if mixed_scripts(name) || name.chars().any(full_width) {
         odd(
             "name.scripts",
             Severity::Suspicious,
             "one word of the name mixes letters of scripts that look alike",
         );
     }
+}
+
+/// `a.csv:b`, which Windows takes for a hidden stream of `a.csv`; a time of day is none.
+fn has_stream(name: &str) -> bool {
+    name.match_indices(':').any(|(at, _)| {
+        let ending = name[..at].rsplit_once('.').map_or("", |(_, ending)| ending);
+        (1..=5).contains(&ending.len()) && ending.starts_with(|c: char| c.is_ascii_alphabetic())
+    })
+}
+
+/// `a' onload=...`, which breaks out of an attribute.
+fn sets_handler(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let quoted = lower.split_once('\'').map_or("", |(_, rest)| rest);
+    quoted.trim_start().starts_with("on") && quoted.contains('=')
 }
 
 fn invisible(name: &str) -> bool {
@@ -232,7 +258,10 @@ fn is_device(lower: &str) -> bool {
 }
 
 fn endings(lower: &str, odd: &mut Odd<'_>) {
-    let mut parts = lower.rsplit('.').map(str::trim);
+    let mut parts = lower
+        .rsplit('.')
+        .map(str::trim)
+        .filter(|part| !part.is_empty());
     let (Some(last), Some(before)) = (parts.next(), parts.next()) else {
         return;
     };

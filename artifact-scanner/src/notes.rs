@@ -74,6 +74,13 @@ impl Notes {
         self.findings.iter().map(|finding| finding.severity).max()
     }
 
+    /// Copies what another check of the same view noted, as far as it is wanted.
+    pub(crate) fn copy(&mut self, other: &Self, wanted: impl Fn(&Finding) -> bool) {
+        for finding in other.findings.iter().filter(|finding| wanted(finding)) {
+            self.add(finding.clone());
+        }
+    }
+
     /// Takes over what another view's notes say, with the place of that view before each.
     pub(crate) fn absorb(&mut self, place: &str, other: Self) {
         for mut finding in other.findings {

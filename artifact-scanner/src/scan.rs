@@ -181,6 +181,7 @@ impl Walk<'_> {
             | Kind::Tar
             | Kind::Zlib
             | Kind::Lz4
+            | Kind::Lzma
             | Kind::Jpeg
             | Kind::Webp
             | Kind::Mp4

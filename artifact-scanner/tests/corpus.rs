@@ -41,6 +41,15 @@ fn the_variants_are_judged_as_labelled() {
     judge(&table::run(variants::all()));
 }
 
+/// Made by `corpus/make`, at least three of each family that other files of it could be.
+#[test]
+fn the_variants_that_are_stored_are_judged_as_labelled() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/variants");
+    let samples = table::read(&dir).expect("the variants are in the repository");
+    assert!(samples.len() > 800);
+    judge(&table::run(samples));
+}
+
 #[test]
 fn a_verdict_does_not_depend_on_the_run() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");

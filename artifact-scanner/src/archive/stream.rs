@@ -1,8 +1,12 @@
-//! Files that are one stream under a compression: gzip, bzip2, xz, zstd, zlib, lz4.
+//! Files that are one stream under a compression: gzip, bzip2, xz, zstd, zlib, lz4, lzma.
 
 use super::Sink;
-use super::unpack::{Unpacked, pump};
+use super::unpack::{Unpacked, lzma, pump};
 use crate::{Kind, Limit, Part, Severity, Unscannable};
+
+/// What joblib wrote before it knew formats: a mark and a size in letters, padded.
+pub(crate) const ZFILE: &[u8] = b"ZF0x";
+const ZFILE_HEAD_MAX: usize = 20;
 
 /// Unpacks the stream and hands its content on, under the name without the ending; what follows
 /// the stream is handed on, too.
@@ -14,6 +18,11 @@ pub(crate) fn read(
 ) -> Result<(), Unscannable> {
     let mut content = Vec::new();
     let mut rest = bytes;
+    if kind == Kind::Zlib && bytes.starts_with(ZFILE) {
+        let head = bytes.iter().skip(ZFILE.len()).take(ZFILE_HEAD_MAX);
+        let size = head.take_while(|b| b.is_ascii_hexdigit() || matches!(b, b'L' | b' '));
+        rest = &bytes[ZFILE.len() + size.count()..];
+    }
     let mut end = Ok(());
     // One frame or member may follow another, and readers join them.
     while end.is_ok() && is_frame(kind, rest) {
@@ -69,6 +78,8 @@ fn is_frame(kind: Kind, bytes: &[u8]) -> bool {
         Kind::Xz => bytes.starts_with(b"\xfd7zXZ\0"),
         Kind::Zstd => skippable || bytes.starts_with(b"\x28\xb5\x2f\xfd"),
         Kind::Lz4 => bytes.starts_with(b"\x04\x22\x4d\x18"),
+        // It is recognised by its first bytes, and no second follows it.
+        Kind::Lzma => bytes.first() == Some(&0x5d),
         Kind::Zlib => bytes.first().is_some_and(|first| first & 0x0f == 8),
         _ => false,
     }
@@ -84,6 +95,12 @@ fn frame(kind: Kind, rest: &mut &[u8], sink: &mut dyn Sink) -> Unpacked {
             lzma_rust2::XzReader::new_mem_limit(&mut *rest, false, 96 << 10),
             sink.budget(),
         ),
+        Kind::Lzma => {
+            let unpacked = lzma(*rest, sink.budget());
+            // How much it took is not told.
+            *rest = &[];
+            unpacked
+        }
         Kind::Zstd => zstd(rest, sink),
         Kind::Lz4 => pump(
             lz4_flex::frame::FrameDecoder::new(&mut *rest),
@@ -138,7 +155,7 @@ fn inner_name(name: &str) -> String {
         Some((stem, ending)) => match ending.to_lowercase().as_str() {
             "tgz" | "taz" | "tbz" | "tbz2" | "txz" | "tzst" => format!("{stem}.tar"),
             "svgz" => format!("{stem}.svg"),
-            "gz" | "bz2" | "xz" | "zst" | "lz4" | "z" => stem.to_owned(),
+            "gz" | "bz2" | "xz" | "zst" | "lz4" | "lzma" | "z" => stem.to_owned(),
             // What a loader finds by itself, whatever the name.
             _ => String::new(),
         },

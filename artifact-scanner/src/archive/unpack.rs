@@ -48,6 +48,18 @@ pub(crate) fn inflate(packed: &[u8], budget: &mut Budget) -> Unpacked {
     pump(flate2::bufread::DeflateDecoder::new(packed), budget)
 }
 
+/// Undoes the older form of xz, with a header of its own.
+pub(crate) fn lzma(packed: impl Read, budget: &mut Budget) -> Unpacked {
+    const MEMORY_KIB: u32 = 96 << 10;
+    match lzma_rust2::LzmaReader::new_mem_limit(packed, MEMORY_KIB, None) {
+        Ok(decoder) => pump(decoder, budget),
+        Err(error) => Unpacked {
+            bytes: Vec::new(),
+            end: Err(reason(&error)),
+        },
+    }
+}
+
 /// Inflates zlib data.
 pub(crate) fn zlib(packed: &[u8], budget: &mut Budget) -> Unpacked {
     pump(flate2::bufread::ZlibDecoder::new(packed), budget)

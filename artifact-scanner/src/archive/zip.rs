@@ -6,13 +6,14 @@
 mod around;
 mod record;
 
-use super::unpack::{Unpacked, inflate, pump};
+use super::unpack::{Unpacked, inflate, lzma, pump};
 use super::{Sink, path};
 use crate::bytes::{count, index, slice};
 use crate::{Limit, Part, Severity, Unscannable};
 use memchr::memmem;
 use record::{Entry, central, local};
 use std::collections::HashSet;
+use std::io::Read as _;
 
 /// Walks the archive. The first failure is the answer, but all members are looked at.
 pub(crate) fn read(bytes: &[u8], sink: &mut dyn Sink) -> Result<(), Unscannable> {
@@ -181,7 +182,7 @@ impl Walk<'_> {
             self.fail(Unscannable::Corrupt);
             return;
         };
-        let unpacked = unpack(entry.method, data, sink);
+        let unpacked = unpack(entry, data, sink);
         let whole = unpacked.end.is_ok() && crc32fast::hash(&unpacked.bytes) == entry.crc;
         if entry.is_encrypted() {
             if !whole || entry.method == 99 {
@@ -304,7 +305,7 @@ impl Walk<'_> {
                 self.fail(Unscannable::Encrypted);
             }
             path::check(&header.name, sink.notes());
-            let unpacked = unpack(header.method, data, sink);
+            let unpacked = unpack(&header, data, sink);
             if let Err(reason) = unpacked.end {
                 self.fail(reason);
             }
@@ -336,12 +337,21 @@ fn packed(entry: &Entry, header: &Entry) -> u64 {
     }
 }
 
-fn unpack(method: u16, data: &[u8], sink: &mut dyn Sink) -> Unpacked {
+fn unpack(entry: &Entry, data: &[u8], sink: &mut dyn Sink) -> Unpacked {
     let budget = sink.budget();
-    match method {
+    match entry.method {
         0 => pump(data, budget),
         8 => inflate(data, budget),
         12 => pump(bzip2::bufread::BzDecoder::new(data), budget),
+        // A version, the length of the properties, the properties; then as in a file of its own.
+        14 => {
+            let body = data.get(4..).unwrap_or_default();
+            let (properties, data) = body.split_at_checked(5).unwrap_or_default();
+            let ends_itself = entry.flags & 2 != 0;
+            let size = if ends_itself { u64::MAX } else { entry.size };
+            let header = [properties, &size.to_le_bytes()].concat();
+            lzma(header.chain(data), budget)
+        }
         93 => match ruzstd::decoding::StreamingDecoder::new(data) {
             Ok(decoder) => pump(decoder, budget),
             Err(_) => Unpacked {

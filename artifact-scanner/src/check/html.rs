@@ -8,12 +8,23 @@ pub(super) use address::{Scheme, carries_data, is_script};
 
 use super::markup::{Tag, Token, Tokens};
 use super::{decode, script};
-use crate::{Budget, Notes, Severity, Unscannable};
+use crate::{Budget, Kind, Notes, Severity, Unscannable};
 use page::Page;
 
 /// Looks at a page or a fragment of one; `data:` addresses become parts.
 pub fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), Unscannable> {
     let mut page = Page::default();
+    if ["charset=utf-7", "charset=\"utf-7", "charset='utf-7"]
+        .iter()
+        .any(|word| decode::head(text, 2048).to_ascii_lowercase().contains(word))
+    {
+        notes.find(
+            "html.utf7",
+            Severity::Suspicious,
+            "",
+            "the page is in UTF-7, which hides tags from all but its readers",
+        );
+    }
     walk(text, &mut page, notes, budget)?;
     page.judge(notes);
     Ok(())
@@ -60,6 +71,13 @@ fn walk(
                 }
                 _ => {}
             },
+            // Old browsers run what stands within.
+            Token::Comment(inner, _) if inner.trim_start().starts_with("[if") => {
+                budget.unpack(inner.len() as u64)?;
+                let place = format!("comment at offset {}", read.saturating_sub(inner.len()));
+                let body = inner.split_once('>').map_or("", |(_, body)| body);
+                notes.part(place, None, Some(Kind::Html), body.as_bytes().to_vec());
+            }
             Token::Comment(inner, false) if inner.trim().is_empty() => notes.find(
                 "html.unclosed_comment",
                 Severity::Suspicious,
@@ -72,6 +90,16 @@ fn walk(
         }
     }
     Ok(())
+}
+
+/// Whether a text that some readers take for no tags holds tags that act.
+pub(super) fn has_tags_that_act(text: &str) -> bool {
+    Tokens::html(text).any(|token| match token {
+        Token::Open(tag) => {
+            tag.name == "script" || tag.attributes.iter().any(|(key, _)| key.starts_with("on"))
+        }
+        _ => false,
+    })
 }
 
 /// Whether a `script` holds data, not code.
@@ -111,11 +139,8 @@ pub(super) fn judged(
 
 /// What a style sheet fetches.
 pub(super) fn style(text: &str, notes: &mut Notes) {
-    let bare: String = text
-        .chars()
-        .filter(|c| !c.is_whitespace())
-        .map(|c| c.to_ascii_lowercase())
-        .collect();
+    let plain: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let bare = plain.to_ascii_lowercase();
     if bare.contains("javascript:")
         || bare.contains("expression(") && bare.contains("alert")
         || bare.contains("-moz-binding:url(")
@@ -137,10 +162,11 @@ pub(super) fn style(text: &str, notes: &mut Notes) {
         .chain(bare.match_indices("@import"))
         .take(2000)
     {
-        let address = decode::head(&bare[at..], 2000)
-            .trim_start_matches("@import")
-            .trim_start_matches("url(")
-            .trim_start_matches(['"', '\'']);
+        // Letters stand for data as they were written.
+        let skipped = usize::from(bare[at..].starts_with("@import")) * "@import".len();
+        let at = at + skipped;
+        let at = at + usize::from(bare[at..].starts_with("url(")) * "url(".len();
+        let address = decode::head(&plain[at..], 2000).trim_start_matches(['"', '\'']);
         let address = address.split(['"', '\'', ')', ';']).next().unwrap_or("");
         if script::external(address) {
             fetches |= !script::known_host(address);

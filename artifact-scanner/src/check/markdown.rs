@@ -9,7 +9,8 @@ use std::collections::HashSet;
 pub fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), Unscannable> {
     budget.charge(text.len().max(1) as u64)?;
     let prose = without_code(text);
-    links(&prose, notes);
+    links(&prose, notes, budget)?;
+    diagrams(text, notes);
     html::check(&prose, notes, budget)
 }
 
@@ -86,7 +87,26 @@ fn closing(body: &str, ticks: usize) -> Option<usize> {
     None
 }
 
-fn links(text: &str, notes: &mut Notes) {
+/// A diagram is drawn from a block of code, links and all.
+fn diagrams(text: &str, notes: &mut Notes) {
+    let opens = ["```mermaid", "~~~mermaid"];
+    let starts = opens.iter().flat_map(|open| text.match_indices(open));
+    for (at, open) in starts.take(1000) {
+        let body = &text[at..];
+        let end = body[open.len()..].find(&open[..3]);
+        let body = &body[..end.map_or(body.len(), |end| end + open.len())];
+        if body.to_ascii_lowercase().contains("javascript:") {
+            notes.find(
+                "markdown.script_address",
+                Severity::Suspicious,
+                format!("offset {at}"),
+                "a diagram's link runs a script",
+            );
+        }
+    }
+}
+
+fn links(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), Unscannable> {
     for (at, _) in text.match_indices("](").take(100_000) {
         let mut from = at.saturating_sub(400);
         while !text.is_char_boundary(from) {
@@ -99,7 +119,8 @@ fn links(text: &str, notes: &mut Notes) {
             picture,
             at,
             notes,
-        );
+            budget,
+        )?;
     }
     let pictures = picture_labels(text);
     let mut at = 0;
@@ -109,7 +130,14 @@ fn links(text: &str, notes: &mut Notes) {
             && let Some((label, target)) = trimmed.split_once("]:")
         {
             let picture = pictures.contains(&label[1..].trim().to_lowercase());
-            address(inline_address(target.trim()), picture, at, notes);
+            // The address may stand on the next line.
+            let next = text[at + line.len()..].split('\n').next().unwrap_or("");
+            let target = if target.trim().is_empty() {
+                next
+            } else {
+                target
+            };
+            address(inline_address(target.trim()), picture, at, notes, budget)?;
         }
         at += line.len();
     }
@@ -119,9 +147,10 @@ fn links(text: &str, notes: &mut Notes) {
             .next()
             .unwrap_or("");
         if inner.len() < 4096 && matches!(is_script(inner).0, Scheme::Script { .. }) {
-            address(inner, false, at, notes);
+            address(inner, false, at, notes, budget)?;
         }
     }
+    Ok(())
 }
 
 /// Where the bracket opens that is closed behind the text.
@@ -178,7 +207,13 @@ fn inline_address(rest: &str) -> &str {
     }
 }
 
-fn address(target: &str, picture: bool, at: usize, notes: &mut Notes) {
+fn address(
+    target: &str,
+    picture: bool,
+    at: usize,
+    notes: &mut Notes,
+    budget: &mut Budget,
+) -> Result<(), Unscannable> {
     let place = format!("offset {at}");
     let unescaped = target.replace('\\', "");
     let (scheme, head) = is_script(&unescaped);
@@ -193,6 +228,10 @@ fn address(target: &str, picture: bool, at: usize, notes: &mut Notes) {
             if !head[5..].to_ascii_lowercase().starts_with("image/")
                 || head.to_ascii_lowercase().starts_with("data:image/svg") =>
         {
+            let body = head.split_once(',').map_or("", |(_, body)| body);
+            let plain = decode::percent(body.as_bytes());
+            budget.unpack(plain.len().max(1) as u64)?;
+            notes.part(&*place, None, None, decode::base64(&plain));
             notes.find(
                 "markdown.data_address",
                 Severity::Suspicious,
@@ -200,6 +239,12 @@ fn address(target: &str, picture: bool, at: usize, notes: &mut Notes) {
                 "a link holds a page of its own",
             );
         }
+        Scheme::Other if is_share(&head) || is_share(target) => notes.find(
+            "markdown.share",
+            Severity::Suspicious,
+            place,
+            "a link opens a file of another machine",
+        ),
         Scheme::Other if picture && script::external(&head) => {
             if carries_data(&head) {
                 notes.find(
@@ -219,6 +264,13 @@ fn address(target: &str, picture: bool, at: usize, notes: &mut Notes) {
         }
         _ => {}
     }
+    Ok(())
+}
+
+/// `file://host/share`, `\\\\host\\share`: the machine is told who is logged on.
+fn is_share(address: &str) -> bool {
+    let lower = decode::head(address, 16).to_ascii_lowercase();
+    lower.starts_with("\\\\") || lower.starts_with("file://") && !lower.starts_with("file:///")
 }
 
 #[cfg(test)]

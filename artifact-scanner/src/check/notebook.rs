@@ -41,7 +41,12 @@ pub fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), U
             .into_iter()
             .flat_map(Map::values)
         {
-            bundle(&format!("{place}, attachment"), attachment, notes, budget)?;
+            let place = format!("{place}, attachment");
+            for content in attachment.as_object().into_iter().flat_map(Map::values) {
+                let bytes = decode::base64(joined(Some(content)).as_bytes());
+                part(&place, None, bytes, notes, budget)?;
+            }
+            bundle(&place, attachment, notes, budget)?;
         }
         for output in cell
             .get("outputs")

@@ -3,10 +3,12 @@
 mod compound;
 mod fields;
 mod macros;
+mod open;
 mod package;
 
-use crate::{Budget, Notes, Severity, Unscannable};
+use crate::{Budget, Kind, Notes, Severity, Unscannable};
 use compound::Compound;
+pub(crate) use open::{check_flat, check_open, is_open_part};
 
 /// One part of a package, unpacked.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +35,11 @@ pub fn check_ooxml(
             continue;
         }
         package::look(place, member.bytes, notes);
+        if let Some(text) = package::joined(member.bytes) {
+            budget.unpack(text.len() as u64)?;
+            let place = format!("text of {place}");
+            notes.part(place, None, Some(Kind::Text), text.into_bytes());
+        }
     }
     end
 }

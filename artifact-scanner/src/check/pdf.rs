@@ -7,8 +7,10 @@
 mod actions;
 mod filters;
 mod lexer;
+mod text;
 
-use crate::{Budget, Notes, Severity, Unscannable};
+use crate::kind::detect;
+use crate::{Budget, Kind, Notes, Severity, Unscannable};
 use actions::Actions;
 use filters::Unpacked;
 use lexer::{Dict, Event, Lexer, Value};
@@ -19,14 +21,23 @@ const BOMB_BYTES: usize = 8 << 20;
 const RATIO: usize = 150;
 /// Streams whose content is looked at are kept up to this.
 const KEPT_BYTES_MAX: usize = 32 << 20;
+/// Of a stream that only draws so much is searched for text.
+const DRAWN_BYTES_MAX: usize = 4 << 20;
 
 /// Looks at objects, actions and streams; attached files become parts.
 pub fn check(bytes: &[u8], notes: &mut Notes, budget: &mut Budget) -> Result<(), Unscannable> {
     let mut actions = Actions::default();
+    let ends = [&b"%%EOF"[..], b"startxref"];
+    let is_cut = !ends
+        .iter()
+        .any(|end| memchr::memmem::find(bytes, end).is_some());
     objects(bytes, &mut actions, true, notes, budget)?;
     actions.judge(notes);
     if actions.encrypted {
         Err(Unscannable::Encrypted)
+    } else if is_cut {
+        // Readers put a table together, of objects that nobody finished.
+        Err(Unscannable::Corrupt)
     } else {
         Ok(())
     }
@@ -76,11 +87,16 @@ fn stream(
     let attached = kind == "EmbeddedFile";
     let keep = if objects_within || attached {
         KEPT_BYTES_MAX
+    } else if text::is_drawn(dict) {
+        DRAWN_BYTES_MAX
     } else {
         0
     };
     if dict.get("Filter").is_none() && !attached {
         // Another reader may take a shorter length and find objects here.
+        if text::is_drawn(dict) {
+            drawn(body, notes, budget)?;
+        }
         return objects(body, actions, false, notes, budget);
     }
     match filters::unpack(dict, body, keep, budget)? {
@@ -102,12 +118,29 @@ fn stream(
             objects(&inner, actions, false, notes, budget)?;
         }
         Unpacked::Bytes(inner) if attached && !actions.encrypted => {
-            notes.find("pdf.attachment", Severity::Info, "", "a file is attached");
+            let program = detect::detect(&inner, None, "") == Kind::Executable;
+            let (severity, message) = if program {
+                (Severity::Malicious, "a program is attached")
+            } else {
+                (Severity::Info, "a file is attached")
+            };
+            notes.find("pdf.attachment", severity, "", message);
             let name = dict.get("F").and_then(Value::text);
             notes.part("attached file", name, None, inner);
         }
+        Unpacked::Bytes(inner) if !actions.encrypted => drawn(&inner, notes, budget)?,
         Unpacked::Unknown | Unpacked::Bytes(_) => {}
     }
+    Ok(())
+}
+
+/// Hands on the text that a stream draws.
+fn drawn(content: &[u8], notes: &mut Notes, budget: &mut Budget) -> Result<(), Unscannable> {
+    let Some(text) = text::drawn(content) else {
+        return Ok(());
+    };
+    budget.unpack(text.len().max(1) as u64)?;
+    notes.part("text", None, Some(Kind::Text), text);
     Ok(())
 }
 

@@ -68,16 +68,8 @@ pub fn check(bytes: &[u8], notes: &mut Notes, budget: &mut Budget) -> Result<(),
 
 /// Takes over what was seen in a stream; of raw data, only what names something.
 fn keep(own: &Notes, raw: bool, notes: &mut Notes) {
-    for finding in own.findings() {
-        let names = matches!(
-            finding.rule,
-            "pickle.unknown_global" | "pickle.dangerous_global"
-        );
-        if names || !raw {
-            let (place, message) = (finding.place.clone(), finding.message.clone());
-            notes.find(finding.rule, finding.severity, place, message);
-        }
-    }
+    let names = ["pickle.unknown_global", "pickle.dangerous_global"];
+    notes.copy(own, |finding| !raw || names.contains(&finding.rule));
 }
 
 /// Looks for pickles within raw data behind the streams.
@@ -101,6 +93,39 @@ fn hidden(
             Err(Halt::Broken) => keep(&own, true, notes),
             Ok(_) => keep(&own, false, notes),
         }
+    }
+    in_text(bytes, from, notes, budget)
+}
+
+/// Looks for calls of the oldest form, which is text: `c`, a module, a name, each on a line.
+fn in_text(
+    bytes: &[u8],
+    from: usize,
+    notes: &mut Notes,
+    budget: &mut Budget,
+) -> Result<(), Unscannable> {
+    let tail = &bytes[from..];
+    let name = |text: &[u8]| {
+        let letters = text.iter().take(200);
+        let length = letters
+            .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'))
+            .count();
+        (length > 0 && text.get(length) == Some(&b'\n')).then_some(length)
+    };
+    let mut tried = 0;
+    for found in memchr::memchr2_iter(b'c', b'i', tail) {
+        let module = &tail[found + 1..];
+        let named = name(module).and_then(|length| name(&module[length + 1..]));
+        if named.is_none() || tried > 10_000 {
+            continue;
+        }
+        tried += 1;
+        let mut own = Notes::default();
+        let end = Machine::new(bytes, 0).run(from + found, &mut own, budget);
+        if let Err(Halt::Spent(reason)) = end {
+            return Err(reason);
+        }
+        notes.copy(&own, |finding| finding.rule == "pickle.dangerous_global");
     }
     Ok(())
 }
@@ -183,6 +208,14 @@ pub fn check_keras(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result
         );
     }
     Ok(())
+}
+
+/// Whether the bytes are one pickle from their first to their last. Told only of files that say so
+/// themselves: a lone number reads like prose.
+pub(crate) fn is_whole(bytes: &[u8]) -> bool {
+    let (mut scratch, mut budget) = (Notes::default(), Budget::new(Limits::default()));
+    let end = Machine::new(bytes, 0).run(0, &mut scratch, &mut budget);
+    end.is_ok_and(|end| end == bytes.len())
 }
 
 /// Whether the bytes begin as a pickle does, of any protocol. Used to tell types apart, so it

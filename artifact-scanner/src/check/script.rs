@@ -1,5 +1,7 @@
 //! What a script of a page does, told by its words.
 
+mod dotted;
+
 use super::decode;
 use crate::Severity;
 
@@ -70,6 +72,7 @@ pub(crate) fn judge(script: &str) -> Judgement {
         .filter(|c| !c.is_whitespace())
         .map(|c| c.to_ascii_lowercase())
         .collect();
+    let bare = dotted::dotted(&bare);
     let small = bare.len() < SMALL;
     let has = |word: &str| memchr::memmem::find(bare.as_bytes(), word.as_bytes()).is_some();
     for (word, why) in [

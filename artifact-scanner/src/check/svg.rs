@@ -53,11 +53,13 @@ pub fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), U
                         format!("a drawing runs a script: {why}"),
                     );
                 }
-                Some("style") => html::style(inner, notes),
+                Some("style") => sheet(inner, notes),
                 _ => {}
             },
             Token::Doctype(inner) => xml::doctype(inner, text, notes),
             Token::Instruction(inner) => xml::instruction(inner, notes),
+            // A reader of pages ends this comment at once.
+            Token::Comment(inner, _) if inner.starts_with(['>', '-']) => hides(inner, notes),
             Token::Comment(..) => {}
         }
     }
@@ -70,6 +72,34 @@ pub fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), U
         );
     }
     Ok(())
+}
+
+/// A style sheet of a drawing: it fetches nothing, and holds no tags.
+fn sheet(text: &str, notes: &mut Notes) {
+    let mut own = Notes::default();
+    html::style(text, &mut own);
+    if own.findings().iter().any(|one| one.rule == "css.external") {
+        notes.find(
+            "svg.external",
+            Severity::Suspicious,
+            "",
+            "a style sheet is loaded from another host",
+        );
+    }
+    notes.copy(&own, |_| true);
+    hides(text, notes);
+}
+
+/// Tags where only readers of pages see any.
+fn hides(text: &str, notes: &mut Notes) {
+    if html::has_tags_that_act(text) {
+        notes.find(
+            "svg.mutation",
+            Severity::Malicious,
+            "",
+            "a script hides where readers differ on what is text",
+        );
+    }
 }
 
 /// Whether the drawing has a long script that looks at its own elements and goes nowhere.

@@ -1,7 +1,7 @@
 //! Whether a `NumPy` array holds the data it claims, or a pickle.
 
 use super::trailing;
-use crate::bytes::{index, le16, le32, slice};
+use crate::bytes::{be32, count, index, le16, le32, slice};
 use crate::{Budget, Kind, Notes, Unscannable};
 
 /// Reads the header; arrays of objects are a pickle behind it.
@@ -39,8 +39,29 @@ pub(crate) fn check(
         .and_then(|items| items.checked_mul(item))
         .filter(|claimed| *claimed <= data.len())
         .ok_or(Unscannable::Corrupt)?;
+    if description.contains('U') {
+        budget.unpack(count(claimed))?;
+        let text = wide_text(&data[..claimed], description.contains('>'), item);
+        notes.part("texts", None, Some(Kind::Text), text.into_bytes());
+    }
     trailing(bytes, start + length + claimed, notes);
     Ok(())
+}
+
+/// Texts of four bytes a character, each on a line of its own.
+fn wide_text(data: &[u8], big: bool, item: usize) -> String {
+    let number = if big { be32 } else { le32 };
+    let mut text = String::new();
+    for row in data.chunks(item.max(4)) {
+        let characters = (0..row.len() / 4).map_while(|at| number(row, 4 * at));
+        text.extend(
+            characters
+                .take_while(|c| *c != 0)
+                .filter_map(char::from_u32),
+        );
+        text.push('\n');
+    }
+    text
 }
 
 /// The text behind `'key':`, to the end of the header.

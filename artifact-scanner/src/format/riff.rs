@@ -1,7 +1,7 @@
 //! Whether files of boxes within boxes (WAVE, WebP, MP4) and bitmaps are whole.
 
 use super::{pixels, trailing};
-use crate::bytes::{be32, be64, count, index, le16, le32, slice};
+use crate::bytes::{be32, be64, count, index, le16, le32, le64, slice};
 use crate::{Budget, Notes, Unscannable};
 
 /// Walks the chunks of a WAVE or WebP file.
@@ -10,7 +10,23 @@ pub(crate) fn check(
     notes: &mut Notes,
     budget: &mut Budget,
 ) -> Result<(), Unscannable> {
-    let size = index(le32(bytes, 4).ok_or(Unscannable::Corrupt)?);
+    let big = bytes.starts_with(b"RIFX");
+    let number = |at| {
+        if big {
+            be32(bytes, at)
+        } else {
+            le32(bytes, at)
+        }
+    };
+    // Sizes that four bytes do not hold stand in the first chunk.
+    let wide = bytes
+        .starts_with(b"RF64")
+        .then(|| (le64(bytes, 20), le64(bytes, 28)));
+    let size = match wide {
+        Some((size, _)) => size.map(index),
+        None => number(4).map(index),
+    };
+    let size = size.ok_or(Unscannable::Corrupt)?;
     let end = size.saturating_add(8);
     let (form, mut at) = (slice(bytes, 8, 4).ok_or(Unscannable::Corrupt)?, 12);
     if end > bytes.len() {
@@ -19,15 +35,19 @@ pub(crate) fn check(
     let mut data = false;
     while at + 8 <= end {
         let kind = &bytes[at..at + 4];
-        let length = index(le32(bytes, at + 4).ok_or(Unscannable::Corrupt)?);
-        let body = slice(&bytes[..end], at + 8, length).ok_or(Unscannable::Corrupt)?;
+        let length = match (kind, wide) {
+            (b"data", Some((_, length))) => length.map(index),
+            _ => number(at + 4).map(index),
+        };
+        let length = length.ok_or(Unscannable::Corrupt)?;
+        // Some programs leave chunks out of the size of the whole.
+        let body = slice(bytes, at + 8, length).ok_or(Unscannable::Corrupt)?;
         budget.charge(count(length) + 8)?;
         match kind {
             b"data" | b"VP8 " | b"VP8L" | b"ANMF" => data = true,
-            b"XMP " | b"EXIF" | b"LIST" => {
-                notes.part(format!("chunk at offset {at}"), None, None, body.to_vec());
-            }
-            _ => {}
+            b"LIST" => list(body, at, notes),
+            b"fmt " | b"fact" | b"ds64" | b"VP8X" | b"ALPH" | b"ANIM" | b"ICCP" | b"PEAK" => {}
+            _ => notes.part(format!("chunk at offset {at}"), None, None, body.to_vec()),
         }
         if form == b"WEBP" {
             canvas(kind, body, budget)?;
@@ -37,12 +57,28 @@ pub(crate) fn check(
     if !data {
         return Err(Unscannable::Corrupt);
     }
-    trailing(
-        bytes,
-        end + size % 2 * usize::from(bytes.len() > end),
-        notes,
-    );
+    let padded = end + size % 2 * usize::from(bytes.len() > end);
+    trailing(bytes, padded.max(at.min(bytes.len())), notes);
     Ok(())
+}
+
+/// The texts of a list, each by itself: title, author, comment.
+fn list(body: &[u8], place: usize, notes: &mut Notes) {
+    let mut at = 4;
+    while let Some(text) = le32(body, at + 4).and_then(|length| slice(body, at + 8, index(length)))
+    {
+        let place = format!("text at offset {}", place + 8 + at);
+        notes.part(place, None, None, text.to_vec());
+        at += 8 + text.len() + text.len() % 2;
+    }
+    if at < body.len() {
+        notes.part(
+            format!("chunk at offset {place}"),
+            None,
+            None,
+            body[at..].to_vec(),
+        );
+    }
 }
 
 fn canvas(kind: &[u8], body: &[u8], budget: &Budget) -> Result<(), Unscannable> {

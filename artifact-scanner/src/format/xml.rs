@@ -10,6 +10,11 @@ use quick_xml::events::Event;
 pub(crate) fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), Unscannable> {
     check::xml::check(text, notes, budget)?;
     declarations(text, notes);
+    well_formed(text, budget)
+}
+
+/// Whether the elements match, to the end.
+pub(crate) fn well_formed(text: &str, budget: &mut Budget) -> Result<(), Unscannable> {
     let nesting = index(budget.limits().nesting);
     let mut reader = Reader::from_str(text);
     let (mut depth, mut before) = (0usize, 0);
@@ -52,6 +57,14 @@ pub(crate) fn declarations(text: &str, notes: &mut Notes) {
             "the file includes another file when it is read",
         );
     }
+    if lower_has("urn:schemas-microsoft-com:xslt") && lower_has(":script") {
+        notes.find(
+            "xml.transform_script",
+            Severity::Suspicious,
+            "",
+            "a style sheet holds a script that runs when it is applied",
+        );
+    }
     if let Some(at) = text.find("<?xml-stylesheet") {
         let sheet = &text[at..text[at..].find("?>").map_or(text.len(), |end| at + end)];
         if sheet.contains("xsl")
@@ -92,11 +105,20 @@ fn doctype(text: &str) -> Option<&str> {
     Some(rest)
 }
 
+/// Hosts of definitions that everybody names and that readers have with them.
+const DEFINITIONS: [&str; 6] = [
+    "://www.w3.org/",
+    "://java.sun.com/",
+    "://www.oasis-open.org/",
+    "://docbook.org/",
+    "://www.docbook.org/",
+    "://www.apple.com/DTDs/",
+];
+
 fn external(doctype: &str, notes: &mut Notes) {
     let head = doctype.split('[').next().unwrap_or(doctype);
-    let remote = head.contains("://")
-        && !head.contains("://www.w3.org/")
-        && !head.contains("://java.sun.com/");
+    let known = DEFINITIONS.iter().any(|host| head.contains(host));
+    let remote = head.contains("://") && !known;
     if (head.contains("SYSTEM") || head.contains("PUBLIC")) && remote || head.contains("file:") {
         notes.find(
             "xml.external_dtd",

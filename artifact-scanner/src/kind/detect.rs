@@ -1,8 +1,11 @@
 //! Of which type the bytes are, by what they are.
 
-use super::{Kind, claim};
+use super::markup::markup;
+use super::{Kind, claim, opens};
+use crate::archive::stream;
 use crate::bytes::{be32, le32};
 use crate::check::pickle;
+use crate::format::frames;
 use crate::text;
 use memchr::memmem;
 
@@ -56,7 +59,7 @@ fn magic(bytes: &[u8]) -> Option<Kind> {
         _ if starts(b"\xff\xd8\xff") => Kind::Jpeg,
         _ if starts(b"GIF87a") || starts(b"GIF89a") => Kind::Gif,
         _ if starts(b"RIFF") && at(8, b"WEBP") => Kind::Webp,
-        _ if starts(b"RIFF") && at(8, b"WAVE") => Kind::Wav,
+        _ if (starts(b"RIFF") || starts(b"RIFX") || starts(b"RF64")) && at(8, b"WAVE") => Kind::Wav,
         _ if starts(b"BM") && is_bitmap(bytes) => Kind::Bmp,
         _ if at(4, b"ftyp") && be32(bytes, 0).is_some_and(|size| size < 1024) => Kind::Mp4,
         _ if starts(b"%PDF-") => Kind::Pdf,
@@ -84,6 +87,8 @@ fn magic(bytes: &[u8]) -> Option<Kind> {
         _ if is_tar(bytes) => Kind::Tar,
         _ if is_safetensors(bytes) => Kind::Safetensors,
         _ if is_zlib(bytes) => Kind::Zlib,
+        _ if is_lzma(bytes) => Kind::Lzma,
+        _ if frames::sniff(bytes).is_some() => Kind::Frame,
         _ => return None,
     })
 }
@@ -125,8 +130,13 @@ fn is_program(bytes: &[u8]) -> bool {
         b"\xed\xab\xee\xdb",
         b"Cr24",
         b"BC\xc0\xde",
+        b"ITSF",
     ];
-    MAGIC.iter().any(|magic| bytes.starts_with(magic))
+    // Compiled Python: a version, the end of a line, flags that are nearly all nought.
+    let python = matches!(bytes, [_, _, b'\r', b'\n', flags, 0, 0, 0, ..] if *flags < 4)
+        && bytes.get(16) == Some(&0xe3);
+    python
+        || MAGIC.iter().any(|magic| bytes.starts_with(magic))
         || (bytes.starts_with(b"MZ") && (bytes.len() < 64 || bytes[2..64].contains(&0)))
 }
 
@@ -164,11 +174,26 @@ fn is_safetensors(bytes: &[u8]) -> bool {
             .is_some_and(|b| matches!(b, b'"' | b' ' | b'}'))
 }
 
+/// The properties of usual settings, a dictionary of a power of two, a size that is known or not.
+fn is_lzma(bytes: &[u8]) -> bool {
+    let (Some(&0x5d), Some(dictionary), Some(size)) =
+        (bytes.first(), le32(bytes, 1), crate::bytes::le64(bytes, 5))
+    else {
+        return false;
+    };
+    let round = dictionary.is_power_of_two() || (dictionary / 3).is_power_of_two();
+    round && dictionary >= 4096 && (size == u64::MAX || size < 1 << 40) && bytes.get(13) == Some(&0)
+}
+
 /// The two bytes are a header with its checksum right, and a first block inflates.
 fn is_zlib(bytes: &[u8]) -> bool {
     let [first, second, ..] = bytes else {
         return false;
     };
+    // The form of an old library: a mark, a size in 19 letters, the stream.
+    if bytes.starts_with(stream::ZFILE) {
+        return true;
+    }
     if first & 0x0f != 8 || first >> 4 > 7 || second & 0x20 != 0 {
         return false;
     }
@@ -192,8 +217,19 @@ fn of_text(text: &str, bytes: &[u8], ending: &str) -> Kind {
     if let Some(kind) = runs(&head, ending) {
         return kind;
     }
-    if let Some(kind) = markup(&head) {
-        return kind;
+    // Whoever is told that it is XML does not guess by its comments.
+    let told = matches!(ending, "xml" | "xsd" | "xsl" | "docbook");
+    let head = if told {
+        text::head(opens::behind_comments(text), 2048)
+    } else {
+        head
+    };
+    match markup(&head) {
+        Some(Kind::Xml) if matches!(ending, "html" | "htm") => return Kind::Html,
+        // Prose may begin with a tag that no browser takes for a page.
+        Some(Kind::Xml) if matches!(ending, "md" | "markdown") => return Kind::Markdown,
+        Some(kind) => return kind,
+        None => {}
     }
     match ending {
         "html" | "htm" | "xhtml" | "mht" | "mhtml" => return Kind::Html,
@@ -210,12 +246,13 @@ fn of_text(text: &str, bytes: &[u8], ending: &str) -> Kind {
             Some(kind) => kind,
             None => Kind::Text,
         },
+        "pkl" | "pickle" | "p" | "joblib" if pickle::is_whole(bytes) => Kind::Pickle,
         _ if pickle::sniff(bytes) => Kind::Pickle,
         "csv" | "tsv" | "tab" => Kind::Csv,
         "md" | "markdown" | "mdx" => Kind::Markdown,
         "yaml" | "yml" => Kind::Yaml,
         "xml" => Kind::Xml,
-        "py" | "sh" | "bash" | "r" | "js" | "mjs" | "pl" | "rb" | "jl" => Kind::Script,
+        "pth" | "py" | "sh" | "bash" | "r" | "js" | "mjs" | "pl" | "rb" | "jl" => Kind::Script,
         _ => Kind::Text,
     }
 }
@@ -226,6 +263,7 @@ fn runs(head: &str, ending: &str) -> Option<Kind> {
     if desktop
         || head.starts_with("[internetshortcut]")
         || matches!(ending, "scf" | "url" | "lnk" | "desktop")
+        || opens::is_opened_by_system(head, ending)
     {
         return Some(Kind::Shortcut);
     }
@@ -244,97 +282,11 @@ fn runs(head: &str, ending: &str) -> Option<Kind> {
             | "reg"
             | "sct"
     ) || head.starts_with("windows registry editor")
+        || (head.starts_with("[version]") && head.contains("signature") && head.contains("$c"))
     {
         return Some(Kind::Executable);
     }
     head.starts_with("#!").then_some(Kind::Script)
-}
-
-/// What a browser takes for a page, by the tags it looks for, or a drawing or other XML by its root.
-pub(crate) fn markup(head: &str) -> Option<Kind> {
-    const TAGS: &[&str] = &[
-        "<!doctype html",
-        "<html",
-        "<head",
-        "<script",
-        "<iframe",
-        "<h1",
-        "<div",
-        "<font",
-        "<table",
-        "<a",
-        "<style",
-        "<title",
-        "<b",
-        "<body",
-        "<br",
-        "<p",
-        "<img",
-        "<form",
-        "<object",
-        "<embed",
-        "<base",
-        "<meta",
-        "<link",
-        "<input",
-        "<video",
-        "<audio",
-        "<math",
-        "<template",
-    ];
-    if !head.starts_with('<') {
-        return None;
-    }
-    let mut rest = head;
-    loop {
-        rest = rest.trim_start();
-        let skipped = if rest.starts_with("<!--") {
-            rest.find("-->").map(|end| end + 3)
-        } else if rest.starts_with("<?") {
-            rest.find("?>").map(|end| end + 2)
-        } else {
-            break;
-        };
-        match skipped {
-            Some(end) => rest = &rest[end..],
-            // An open comment: a browser that guesses reads on as HTML.
-            None if rest.starts_with("<!--") => return Some(Kind::Html),
-            None => return Some(Kind::Xml),
-        }
-    }
-    let ends_tag = |c: Option<char>| c.is_none_or(|c| c.is_whitespace() || matches!(c, '>' | '/'));
-    if TAGS.iter().any(|tag| {
-        rest.strip_prefix(tag)
-            .is_some_and(|after| ends_tag(after.chars().next()))
-    }) {
-        return Some(Kind::Html);
-    }
-    let root = root(rest)?;
-    match root.rsplit(':').next() {
-        Some("svg") => Some(Kind::Svg),
-        Some("html") => Some(Kind::Html),
-        _ if head.starts_with("<!--") => Some(Kind::Html),
-        _ => Some(Kind::Xml),
-    }
-}
-
-/// The name of the first element, behind a DOCTYPE if there is one.
-fn root(text: &str) -> Option<&str> {
-    let mut rest = text;
-    if rest.starts_with("<!doctype") {
-        let name = rest[9..].trim_start();
-        let name = &name[..name.find(|c: char| c.is_whitespace() || matches!(c, '>' | '['))?];
-        if !name.is_empty() {
-            return Some(name);
-        }
-        rest = &rest[rest.find('>')? + 1..];
-    }
-    let rest = rest.trim_start().strip_prefix('<')?;
-    let end = rest
-        .find(|c: char| c.is_whitespace() || matches!(c, '>' | '/'))
-        .unwrap_or(rest.len());
-    let name = &rest[..end];
-    (!name.is_empty() && name.starts_with(|c: char| c.is_alphabetic() || c == '_')).then_some(name)
 }
 
 /// Whether the text is JSON by its looks; the reader says whether it is to the end.

@@ -106,6 +106,7 @@ fn mutated_samples_break_no_reader() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
     let mut samples = table::read(&dir).expect("the corpus is in the repository");
     samples.extend(variants::all());
+    samples.extend(table::read(&dir.join("variants")).expect("the variants are in the repository"));
     samples.retain(|sample| (1..64 << 10).contains(&sample.bytes.len()));
     assert!(samples.len() > 200);
     let policy = Policy::standard(Rules::own());

@@ -205,6 +205,15 @@ pub(super) fn data_address(
         "image/svg+xml" => Some(Kind::Svg),
         _ => None,
     };
+    let saves = tag.attributes.iter().any(|(key, _)| key == "download");
+    if saves && crate::kind::detect::detect(&bytes, None, "") == Kind::Executable {
+        notes.find(
+            "html.smuggling",
+            Severity::Malicious,
+            place(tag),
+            "the page holds a program and offers it for saving",
+        );
+    }
     if !bytes.is_empty() {
         notes.part(
             format!("data address, {}", place(tag)),

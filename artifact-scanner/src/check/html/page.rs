@@ -1,9 +1,9 @@
 //! What the tags of one page say together.
 
-use super::super::markup::{Tag, Token, Tokens};
+use super::super::markup::Tag;
 use super::super::{decode, script};
 use super::opens::{data_address, handler, place, refresh, script_address};
-use super::{Scheme, carries_data, is_script, style};
+use super::{Scheme, carries_data, has_tags_that_act, is_script, style};
 use crate::{Budget, Kind, Notes, Severity, Unscannable};
 
 /// What was seen of a page that only together says something.
@@ -16,6 +16,8 @@ pub(super) struct Page {
     /// Within `svg` or `math`.
     pub(super) foreign: bool,
     password: bool,
+    /// A script or a handler of the page itself.
+    scripted: bool,
     form: bool,
     form_outside: bool,
     form_posts: bool,
@@ -41,6 +43,16 @@ const ADDRESSES: [&str; 16] = [
     "from",
     "values",
 ];
+/// Ends of elements whose text some readers take for tags, and some do not.
+const RAW_ENDS: [&str; 7] = [
+    "</noscript",
+    "</style",
+    "</title",
+    "</textarea",
+    "</xmp",
+    "</noembed",
+    "</noframes",
+];
 /// Elements that load what their address names by themselves.
 const PICTURES: [&str; 8] = [
     "img", "image", "video", "audio", "source", "input", "track", "picture",
@@ -61,11 +73,14 @@ impl Page {
                 && key.starts_with("on")
                 && key[2..].bytes().all(|b| b.is_ascii_alphabetic())
             {
+                self.scripted = true;
                 handler(tag, key, value, notes);
             } else if ADDRESSES.contains(&key.as_str()) || key.ends_with(":href") {
                 Self::address(tag, key, value, notes, budget)?;
             } else if key == "style" && value.contains("url(") {
                 style(value, notes);
+            } else if RAW_ENDS.iter().any(|end| value.contains(end)) {
+                Self::suspicious_raw(value, notes);
             } else if key == "srcdoc" {
                 let inner = decode::references(value).into_owned().into_bytes();
                 budget.unpack(inner.len().max(1) as u64)?;
@@ -112,6 +127,7 @@ impl Page {
                 .map(|value| decode::references(value).trim().to_ascii_lowercase())
                 .unwrap_or_default()
         };
+        self.scripted |= tag.name == "script";
         match tag.name.as_str() {
             "form" => {
                 self.form = true;
@@ -243,13 +259,7 @@ impl Page {
 
     /// Tags within a style sheet within a drawing.
     pub(super) fn suspicious_raw(inner: &str, notes: &mut Notes) {
-        let acts = Tokens::html(inner).any(|token| match token {
-            Token::Open(tag) => {
-                tag.name == "script" || tag.attributes.iter().any(|(key, _)| key.starts_with("on"))
-            }
-            _ => false,
-        });
-        if acts {
+        if has_tags_that_act(inner) {
             notes.find(
                 "html.mutation",
                 Severity::Malicious,
@@ -269,12 +279,13 @@ impl Page {
                 "a password is asked for and sent to another host",
             );
         } else if self.password {
-            notes.find(
-                "html.password",
-                Severity::Suspicious,
-                "",
-                "a password is asked for",
-            );
+            // What is typed goes nowhere by itself.
+            let severity = if self.scripted {
+                Severity::Suspicious
+            } else {
+                Severity::Active
+            };
+            notes.find("html.password", severity, "", "a password is asked for");
         } else if self.form_posts {
             notes.find(
                 "html.form_elsewhere",

@@ -6,7 +6,7 @@ use crate::{Budget, Notes, Severity, Unscannable};
 const SOURCE_BYTES_MAX: usize = 8 << 20;
 
 /// Names that run without being called.
-const STARTS: [&str; 24] = [
+const STARTS: [&str; 30] = [
     "autoopen",
     "autoexec",
     "autonew",
@@ -29,8 +29,14 @@ const STARTS: [&str; 24] = [
     "presentation_open",
     "slideshowbegin",
     "onslideshowpagechange",
-    "inkpicture_painted",
+    "_painted(",
     "_layout(",
+    "_gotfocus(",
+    "_mousemove(",
+    "_resize(",
+    "_connecting(",
+    "_titlechange(",
+    "_statechange(",
 ];
 
 /// Words of code that reaches out of the document.

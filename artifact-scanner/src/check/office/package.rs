@@ -26,6 +26,34 @@ pub(super) fn look(name: &str, bytes: &[u8], notes: &mut Notes) {
     }
 }
 
+/// The text as it is shown, one line a paragraph: words are cut up between runs of characters.
+pub(super) fn joined(bytes: &[u8]) -> Option<String> {
+    let text = text(bytes);
+    let runs = ["<w:t", "<a:t", "<t>", "<t "]
+        .iter()
+        .any(|run| text.contains(run));
+    if !runs {
+        return None;
+    }
+    let (mut out, mut inside) = (String::new(), false);
+    for token in Tokens::xml(&text) {
+        match token {
+            Token::Open(tag) => inside = tag.name == "t",
+            Token::Close(name) => {
+                inside = false;
+                if matches!(name.as_str(), "p" | "si" | "is" | "tc") && !out.ends_with('\n') {
+                    out.push('\n');
+                }
+            }
+            Token::Text(inner) if inside => {
+                out.push_str(&super::super::decode::references(inner));
+            }
+            _ => {}
+        }
+    }
+    (!out.is_empty()).then_some(out)
+}
+
 fn text(bytes: &[u8]) -> Cow<'_, str> {
     let wide = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
         let units: Vec<u16> = bytes

@@ -106,6 +106,8 @@ impl<'a> Machine<'a> {
                 self.stack.push(top);
             }
             b'N' => self.stack.push(Value::None),
+            // Other text than a number ends the work of a real loader; prose begins like that.
+            b'F' | b'L' if !self.is_number(step) => return Err(Halt::Broken),
             0x88 | 0x89 | b'F' | b'G' | b'L' | 0x8a | 0x8b | 0x97 | b']' | b'}' | 0x8f => {
                 self.stack.push(Value::Data);
             }
@@ -148,6 +150,15 @@ impl<'a> Machine<'a> {
         let items = self.stack.split_off(mark.ok_or(Halt::Broken)? + 1);
         self.stack.pop();
         Ok(items)
+    }
+
+    fn is_number(&self, step: &Instruction) -> bool {
+        let Operand::Line(range) = &step.operand else {
+            return true;
+        };
+        let line = self.bytes[range.clone()].trim_ascii();
+        let fits = |b: &u8| b.is_ascii_hexdigit() || b"+-._xXoOinfatyINFATYL".contains(b);
+        !line.is_empty() && line.iter().all(fits)
     }
 
     fn line_integer(&self, step: &Instruction) -> Value {

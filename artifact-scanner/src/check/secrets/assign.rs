@@ -1,5 +1,6 @@
 //! Values that are secret because a word next to them says so.
 
+use super::super::decode;
 use super::placeholder;
 use aho_corasick::AhoCorasick;
 use std::sync::OnceLock;
@@ -57,7 +58,7 @@ pub(super) fn search(view: &[u8], told: &mut Told<'_>) {
             done = value.end;
             let strict = WORDS[found.pattern().as_usize()] == "passw"
                 || WORDS[found.pattern().as_usize()] == "pwd";
-            if secret_value(&view[value.clone()], strict) {
+            if secret_value(&decode::percent(&view[value.clone()]), strict) {
                 told(
                     "secrets.assignment",
                     "a value that its name calls secret",

@@ -2,98 +2,29 @@
 
 use super::super::decode;
 use super::placeholder;
+use super::prefixes::{Body, MANY, PREFIXES};
 use aho_corasick::AhoCorasick;
 use std::sync::OnceLock;
 
 type Told<'a> = dyn FnMut(&'static str, &str, usize) + 'a;
 
-/// What may follow a prefix.
-#[derive(Clone, Copy)]
-enum Body {
-    /// So many letters and digits, from and to.
-    Alnum(usize, usize),
-    /// The same with `-` and `_`.
-    Url(usize, usize),
-    Hex(usize),
-    /// Capitals and the digits 2 to 7.
-    Base32(usize),
-    /// Base64, with its padding.
-    Base64(usize, usize),
-}
-
-struct Prefix(&'static str, Body, &'static str, &'static str);
-
-const MANY: usize = 400;
-
-#[rustfmt::skip]
-const PREFIXES: &[Prefix] = &[
-    Prefix("AKIA", Body::Base32(16), "secrets.aws", "an access key of AWS"),
-    Prefix("ASIA", Body::Base32(16), "secrets.aws", "a session key of AWS"),
-    Prefix("ABIA", Body::Base32(16), "secrets.aws", "a bearer key of AWS"),
-    Prefix("ghp_", Body::Alnum(36, MANY), "secrets.github", "a token of GitHub"),
-    Prefix("gho_", Body::Alnum(36, MANY), "secrets.github", "a token of GitHub"),
-    Prefix("ghu_", Body::Alnum(36, MANY), "secrets.github", "a token of GitHub"),
-    Prefix("ghs_", Body::Alnum(36, MANY), "secrets.github", "a token of GitHub"),
-    Prefix("ghr_", Body::Alnum(36, MANY), "secrets.github", "a token of GitHub"),
-    Prefix("github_pat_", Body::Url(60, MANY), "secrets.github", "a token of GitHub"),
-    Prefix("glpat-", Body::Url(20, MANY), "secrets.gitlab", "a token of GitLab"),
-    Prefix("glptt-", Body::Url(20, MANY), "secrets.gitlab", "a trigger token of GitLab"),
-    Prefix("gldt-", Body::Url(20, MANY), "secrets.gitlab", "a deploy token of GitLab"),
-    Prefix("glrt-", Body::Url(20, MANY), "secrets.gitlab", "a runner token of GitLab"),
-    Prefix("glcbt-", Body::Url(20, MANY), "secrets.gitlab", "a job token of GitLab"),
-    Prefix("glsoat-", Body::Url(20, MANY), "secrets.gitlab", "a token of GitLab"),
-    Prefix("GR1348941", Body::Url(20, MANY), "secrets.gitlab", "a runner token of GitLab"),
-    Prefix("xoxb-", Body::Url(24, MANY), "secrets.slack", "a token of Slack"),
-    Prefix("xoxp-", Body::Url(24, MANY), "secrets.slack", "a token of Slack"),
-    Prefix("xoxa-", Body::Url(24, MANY), "secrets.slack", "a token of Slack"),
-    Prefix("xoxr-", Body::Url(24, MANY), "secrets.slack", "a token of Slack"),
-    Prefix("xoxs-", Body::Url(24, MANY), "secrets.slack", "a token of Slack"),
-    Prefix("xoxe-", Body::Url(24, MANY), "secrets.slack", "a token of Slack"),
-    Prefix("xoxe.xoxp-", Body::Url(24, MANY), "secrets.slack", "a token of Slack"),
-    Prefix("xapp-", Body::Url(24, MANY), "secrets.slack", "an application token of Slack"),
-    Prefix("hooks.slack.com/services/T", Body::Base64(30, 80), "secrets.slack", "a web hook of Slack"),
-    Prefix("sk_live_", Body::Alnum(16, MANY), "secrets.stripe", "a live key of Stripe"),
-    Prefix("rk_live_", Body::Alnum(16, MANY), "secrets.stripe", "a live key of Stripe"),
-    Prefix("sk_test_", Body::Alnum(20, MANY), "secrets.stripe", "a test key of Stripe"),
-    Prefix("rk_test_", Body::Alnum(20, MANY), "secrets.stripe", "a test key of Stripe"),
-    Prefix("whsec_", Body::Base64(32, MANY), "secrets.stripe", "a web hook secret of Stripe"),
-    Prefix("AIza", Body::Url(35, 35), "secrets.google", "an API key of Google"),
-    Prefix("GOCSPX-", Body::Url(28, 28), "secrets.google", "a client secret of Google"),
-    Prefix("ya29.", Body::Url(40, MANY), "secrets.google", "an access token of Google"),
-    Prefix("sk-ant-", Body::Url(40, MANY), "secrets.anthropic", "a key of Anthropic"),
-    Prefix("sk-proj-", Body::Url(40, MANY), "secrets.openai", "a key of OpenAI"),
-    Prefix("sk-svcacct-", Body::Url(40, MANY), "secrets.openai", "a key of OpenAI"),
-    Prefix("sk-admin-", Body::Url(40, MANY), "secrets.openai", "a key of OpenAI"),
-    Prefix("sk-or-v1-", Body::Hex(64), "secrets.openrouter", "a key of OpenRouter"),
-    Prefix("sk-", Body::Alnum(48, 48), "secrets.openai", "a key of OpenAI"),
-    Prefix("gsk_", Body::Alnum(48, 60), "secrets.groq", "a key of Groq"),
-    Prefix("xai-", Body::Alnum(70, 90), "secrets.xai", "a key of xAI"),
-    Prefix("hf_", Body::Alnum(34, 40), "secrets.hugging_face", "a token of Hugging Face"),
-    Prefix("r8_", Body::Alnum(37, 40), "secrets.replicate", "a token of Replicate"),
-    Prefix("npm_", Body::Alnum(36, 36), "secrets.npm", "a token of npm"),
-    Prefix("pypi-AgE", Body::Url(50, MANY), "secrets.pypi", "a token of PyPI"),
-    Prefix("dckr_pat_", Body::Url(27, MANY), "secrets.docker", "a token of Docker"),
-    Prefix("dop_v1_", Body::Hex(64), "secrets.digitalocean", "a token of DigitalOcean"),
-    Prefix("shpat_", Body::Hex(32), "secrets.shopify", "a token of Shopify"),
-    Prefix("shpss_", Body::Hex(32), "secrets.shopify", "a secret of Shopify"),
-    Prefix("xkeysib-", Body::Hex(64), "secrets.brevo", "a key of Brevo"),
-    Prefix("hvs.", Body::Url(24, MANY), "secrets.vault", "a token of Vault"),
-    Prefix("dapi", Body::Hex(32), "secrets.databricks", "a token of Databricks"),
-    Prefix("glsa_", Body::Url(32, MANY), "secrets.grafana", "a token of Grafana"),
-    Prefix("lin_api_", Body::Alnum(40, 40), "secrets.linear", "a key of Linear"),
-    Prefix("sq0csp-", Body::Url(43, 43), "secrets.square", "a secret of Square"),
-    Prefix("AGE-SECRET-KEY-1", Body::Alnum(58, 58), "secrets.age", "a key of age"),
-    Prefix("AccountKey=", Body::Base64(86, 90), "secrets.azure", "an account key of Azure"),
-    Prefix("SharedAccessKey=", Body::Base64(43, 46), "secrets.azure", "an access key of Azure"),
-];
-
 /// Anchors that have a rule of their own, behind the prefixes.
-const SPECIAL: [&str; 5] = [
+const SPECIAL: [&str; 15] = [
     "PRIVATE KEY",
     "PuTTY-User-Key-File-",
     "eyJ",
     "SG.",
     "openssh-key-v1\0",
+    "uthorization: Bearer ",
+    "uthorization: Basic ",
+    "&sig=",
+    "\"auth\": \"",
+    "$6$",
+    "$apr1$",
+    "$2y$",
+    "pat",
+    ":AA",
+    ":5432:",
 ];
 
 fn anchors() -> Option<&'static AhoCorasick> {
@@ -112,7 +43,10 @@ pub(super) fn search(view: &[u8], told: &mut Told<'_>) {
         let (at, end) = (found.start(), found.end());
         let rest = &view[end..];
         match PREFIXES.get(found.pattern().as_usize()) {
-            Some(prefix) if starts_a_word(view, at) && body_fits(rest, prefix.1) => {
+            Some(prefix)
+                if (prefix.0.starts_with('.') || starts_a_word(view, at))
+                    && body_fits(rest, prefix.1) =>
+            {
                 told(prefix.2, prefix.3, at);
             }
             Some(_) => {}
@@ -133,6 +67,25 @@ pub(super) fn search(view: &[u8], told: &mut Told<'_>) {
                         && web_token(&view[at..], &mut tried, at) =>
                 {
                     told("secrets.jwt", "a signed web token", at);
+                }
+                "uthorization: Bearer " if bearer(rest) => {
+                    told("secrets.header", "a token in a header", at);
+                }
+                "uthorization: Basic " | "\"auth\": \"" if pair(rest) => {
+                    told("secrets.header", "a name and a password in base64", at);
+                }
+                "&sig=" if signature(view, at, rest) => {
+                    told("secrets.azure", "a signed address of Azure", at);
+                }
+                mark @ ("$6$" | "$apr1$" | "$2y$") if hashed(view, at, mark.len()) => {
+                    told("secrets.password_hash", "the hash of a password", at);
+                }
+                ":AA" if bot(view, at, rest) => told("secrets.telegram", "a token of a bot", at),
+                ":5432:" if password_line(rest) => {
+                    told("secrets.connection", "a password of PostgreSQL", at);
+                }
+                "pat" if starts_a_word(view, at) && airtable(rest) => {
+                    told("secrets.airtable", "a token of Airtable", at);
                 }
                 "SG." if starts_a_word(view, at) && sendgrid(rest) => {
                     told("secrets.sendgrid", "a key of SendGrid", at);
@@ -182,6 +135,10 @@ fn body_fits(rest: &[u8], body: Body) -> bool {
             }
             (length, count, count)
         }
+        Body::Path(from, to) => {
+            let fits = |byte| url(byte) || matches!(byte, b'.' | b'/' | b'$');
+            (run(rest, fits), from, to)
+        }
         Body::Base64(from, to) => (run(rest, |byte| decode::sextet(byte).is_some()), from, to),
     };
     (from..=to).contains(&length) && !placeholder(&rest[..length]) && mixed(&rest[..length])
@@ -229,12 +186,83 @@ fn web_token(text: &[u8], tried: &mut usize, at: usize) -> bool {
         return false;
     };
     let signature = &signature[..part(signature)];
-    let known = b"SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c";
+    // The examples of manuals, whatever they are signed with.
+    let claims = decode::base64(&text[head + 1..head + 1 + body.min(1024)]);
+    let examples: [&[u8]; 3] = [b"\"some\"", b"\"1234567890\"", b"John Doe"];
+    let example = examples
+        .iter()
+        .any(|known| memchr::memmem::find(&claims, known).is_some());
     head >= 16
         && body >= 8
         && signature.len() >= 20
-        && signature != known
+        && !example
         && memchr::memmem::find(&decode::base64(&text[..head.min(1024)]), b"\"alg\"").is_some()
+}
+
+/// A token of random letters, not the name of one.
+fn bearer(rest: &[u8]) -> bool {
+    let length = run(rest, |byte| {
+        byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte)
+    });
+    let token = &rest[..length];
+    length >= 24 && mixed(token) && !placeholder(token) && super::distinct(token) >= 16
+}
+
+/// `name:password` in base64, the password no stand-in.
+fn pair(rest: &[u8]) -> bool {
+    let length = run(rest, |byte| decode::sextet(byte).is_some());
+    let text = decode::base64(&rest[..length]);
+    let Some(colon) = memchr::memchr(b':', &text) else {
+        return false;
+    };
+    let password = &text[colon + 1..];
+    password.len() >= 8 && text.is_ascii() && !placeholder(password) && mixed(password)
+}
+
+/// The signature of a shared address: a digest in base64, percent-coded, next to a date.
+fn signature(view: &[u8], at: usize, rest: &[u8]) -> bool {
+    let coded = run(rest, |byte| {
+        decode::sextet(byte).is_some() || b"%=".contains(&byte)
+    });
+    let near = &view[at.saturating_sub(400)..view.len().min(at + 400)];
+    let dated = [&b"sv="[..], b"se="]
+        .iter()
+        .all(|key| memchr::memmem::find(near, key).is_some());
+    (43..=80).contains(&coded) && dated && !placeholder(&rest[..coded])
+}
+
+/// A hash of `crypt` with its salt, behind the name of whose it is.
+fn hashed(view: &[u8], at: usize, mark: usize) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"./$".contains(&byte);
+    let hash = &view[at + mark..];
+    let length = run(hash, fits);
+    let named = at > 1 && view[at - 1] == b':' && view[at - 2].is_ascii_alphanumeric();
+    named && length >= 30 && super::distinct(&hash[..length]) >= 16
+}
+
+/// The number of a bot before the colon, 33 letters behind it and its first two.
+fn bot(view: &[u8], at: usize, rest: &[u8]) -> bool {
+    let digits = view[..at].iter().rev().take(12);
+    let digits = digits.take_while(|byte| byte.is_ascii_digit()).count();
+    (8..=10).contains(&digits) && body_fits(rest, Body::Url(33, 33))
+}
+
+/// `database:user:password` to the end of a line, as `.pgpass` has it.
+fn password_line(rest: &[u8]) -> bool {
+    let line = rest
+        .iter()
+        .take(200)
+        .take_while(|byte| **byte > b' ')
+        .count();
+    let fields: Vec<_> = rest[..line].split(|byte| *byte == b':').collect();
+    matches!(fields[..], [_, _, password] if password.len() >= 8 && mixed(password) && !placeholder(password))
+}
+
+/// Fourteen letters, a dot, 64 hexadecimal digits.
+fn airtable(rest: &[u8]) -> bool {
+    run(rest, |byte| byte.is_ascii_alphanumeric()) == 14
+        && rest.get(14) == Some(&b'.')
+        && body_fits(&rest[15..], Body::Hex(64))
 }
 
 fn sendgrid(rest: &[u8]) -> bool {

@@ -35,6 +35,9 @@ pub(super) fn hidden(
             budget,
         )?;
     }
+    if let Some(text) = escaped(view) {
+        keep("escapes undone".into(), text, budget)?;
+    }
     let mut at = 0;
     while let Some(run) = next_run(view, at) {
         at = run.end;
@@ -56,6 +59,34 @@ pub(super) fn hidden(
         )?;
     }
     Ok(found)
+}
+
+/// The text behind `\\u0041` of JSON and `&#65;` of markup, where letters are written so.
+fn escaped(view: &[u8]) -> Option<Vec<u8>> {
+    let json = memchr::memmem::find(view, b"\\u00").is_some();
+    let markup = memchr::memmem::find(view, b"&#").is_some();
+    if !json && !markup {
+        return None;
+    }
+    let text = String::from_utf8_lossy(view);
+    let text = if markup {
+        decode::references(&text)
+    } else {
+        text
+    };
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some(at) = memchr::memmem::find(rest, b"\\u00") {
+        out.extend_from_slice(&rest[..at]);
+        let digits = rest.get(at + 4..at + 6).unwrap_or_default();
+        let letter = decode::hex(digits).first().copied();
+        let letter = letter.filter(|letter| (0x20..0x7f).contains(letter));
+        out.extend(letter);
+        rest = &rest[at + if letter.is_some() { 6 } else { 4 }..];
+    }
+    out.extend_from_slice(rest);
+    // What stands as it is was looked at already.
+    (out != view).then_some(out)
 }
 
 fn percents(view: &[u8]) -> usize {
