@@ -10,11 +10,14 @@ use std::path::Path;
 /// What must have come of a job.
 pub(crate) type Judge = fn(&Value) -> Result<(), String>;
 
+/// A kind's parts of a thousand, what makes one of it, and its judge.
+type Kind = (u64, fn() -> Value, Judge);
+
 /// What of the network the profile `bash` grants; nobody is asked there.
 pub(crate) const GRANTED: &str = "ok.test:443";
 
 /// The parts of a thousand that each kind has; what is left is a program that does nothing.
-const KINDS: [(u64, fn() -> Value, Judge); 13] = [
+const KINDS: [Kind; 13] = [
     (90, speaks, succeeded),
     (60, computes, succeeded),
     (80, files, made_a_file),

@@ -61,14 +61,14 @@ fn plain_tunnels(keys: &Keys) -> Vec<Pattern> {
     for text in texts {
         match Pattern::parse(&text) {
             Ok(pattern) => patterns.push(pattern),
-            Err(error) => keys.wrong("plain_tunnels", no_target(&text, &error)),
+            Err(error) => keys.wrong("plain_tunnels", no_target(&text, error)),
         }
     }
     patterns
 }
 
 /// What is said of an entry that is no pattern.
-fn no_target(entry: &str, error: &TargetError) -> String {
+fn no_target(entry: &str, error: TargetError) -> String {
     format!(
         "`{entry}` is no host and port: {error}; one label may be left open, as in \
          `*.example.com:443`"
@@ -97,7 +97,7 @@ pub(super) fn ceilings(sources: &Sources, profiles: &Profiles) {
         for entry in &profile.network_allow {
             if let Err(error) = Pattern::parse(entry) {
                 let key = format!("profiles.{}.network.allow", profile.name);
-                sources.wrong(key, no_target(entry, &error));
+                sources.wrong(key, no_target(entry, error));
             }
         }
     }

@@ -12,14 +12,15 @@ const PASSWD_BYTES_MAX: u64 = 1 << 20;
 /// A user of this machine by name, or by number, whose group has the same number then. `base` is
 /// the first uid of sandboxes.
 pub(super) fn user(text: &str, base: u32) -> Result<User, String> {
-    let user = match text.parse::<u32>() {
-        Ok(uid) => User { uid, gid: uid },
-        Err(_) => {
-            let list = read().map_err(|error| format!("`{PASSWD}` cannot be read: {error}"))?;
-            named(&list, text).ok_or_else(|| {
-                format!("no user of this machine is named `{text}`; make one by `useradd --system {text}`")
-            })?
-        }
+    let user = if let Ok(uid) = text.parse::<u32>() {
+        User { uid, gid: uid }
+    } else {
+        let list = read().map_err(|error| format!("`{PASSWD}` cannot be read: {error}"))?;
+        named(&list, text).ok_or_else(|| {
+            format!(
+                "no user of this machine is named `{text}`; make one by `useradd --system {text}`"
+            )
+        })?
     };
     if user.uid == 0 || user.gid == 0 {
         return Err(format!("`{text}` is root; leave it out, or name another"));

@@ -15,7 +15,7 @@ const RECORD_HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 const SERVER_NAME: u16 = 0;
 const HOST_NAME: u8 = 0;
-/// Encrypted ClientHello, and the draft before it.
+/// Encrypted `ClientHello`, and the draft before it.
 const HIDDEN: [u16; 2] = [0xfe0d, 0xffce];
 
 /// Why a tunnel is not one to its host.
