@@ -6,6 +6,7 @@
 //! - [`check`]: `check(program, limits, expect)`, one call a test
 //! - [`outside`]: what jobs may reach or not: a name server and sites of our own
 //! - [`leftovers`]: what of Kiln is on this machine now, and whether two looks agree
+//! - [`gate`]: what an outcome must say of a job that makes all that may leave and all that may not
 //! - [`hostile`]: the hostile probes, by the index, with their verdicts
 //! - [`programs`]: 164 small programs with their own assertions
 //! - [`stack`]: private servers for the queue worker, and a client of it
@@ -19,6 +20,7 @@ pub mod check;
 pub mod dashboards;
 pub mod drill;
 pub mod faults;
+pub mod gate;
 pub mod history;
 pub mod hostile;
 pub mod kiln;

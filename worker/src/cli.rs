@@ -5,7 +5,8 @@
 //! - [`run`]: one job, from a file or a command
 //! - [`batch`]: many jobs, one JSON a line
 //! - [`result`]: what became of a job, from the store
-//! - [`scan`]: what is said of files, without a job; [`rescan`]: of those that were released
+//! - [`scan`]: what is said of files, without a job; [`rescan`]: of those that were released;
+//!   [`quarantine`]: those that were not
 //! - [`doctor`]: what this machine offers
 //! - [`config`]: what the configuration says
 //! - [`topology`], [`dlq`]: what the broker holds, by [`link`]
@@ -36,6 +37,7 @@ mod logs;
 mod pool;
 #[cfg(test)]
 pub(crate) mod profiles_for_tests;
+mod quarantine;
 mod replay;
 mod request;
 mod rescan;
@@ -88,6 +90,7 @@ enum Command {
     Bench(bench::BenchArgs),
     Scan(scan::ScanArgs),
     Rescan(rescan::RescanArgs),
+    Quarantine(quarantine::QuarantineArgs),
 }
 
 /// The word after `kiln` that makes it the warden; not for people.
@@ -135,6 +138,7 @@ fn answer(command: Command) -> Result<Exit, Stop> {
         Command::Replay(args) => replay::run(&args),
         Command::Scan(args) => scan::run(&args),
         Command::Rescan(args) => rescan::run(&args),
+        Command::Quarantine(args) => quarantine::run(&args),
         Command::Batch(args) => batch::run(args),
         Command::Topology(args) => topology::run(&args),
         Command::Dlq(args) => dlq::run(&args),

@@ -43,14 +43,25 @@ impl Shelf {
         let outcome = self.outcome(&id)?.ok_or(Missing::Unknown)?;
         let named = |one: &ArtifactReport| one.path == path;
         let artifact = outcome.artifacts.into_iter().find(named);
-        let artifact = artifact.ok_or(Missing::Unknown)?;
-        let object = match (artifact.state, &artifact.object) {
-            (ArtifactState::Released, Some(object)) if object.starts_with("artifacts/") => object,
-            _ => return Err(Missing::Unknown),
+        let mut artifact = artifact.ok_or(Missing::Unknown)?;
+        let object = artifact.object.as_deref().ok_or(Missing::Unknown)?;
+        let (object, absent) = match artifact.state {
+            ArtifactState::Released => (object.to_owned(), Missing::TakenBack),
+            // It lies here where an operator let it out, and is to be saved then.
+            ArtifactState::Withheld => match object.strip_prefix("quarantine/") {
+                Some(rest) => (format!("artifacts/{rest}"), Missing::Unknown),
+                None => return Err(Missing::Unknown),
+            },
         };
-        let bytes = match self.read(object, artifact.bytes) {
+        if artifact.state == ArtifactState::Withheld {
+            artifact.serve = None;
+        }
+        if !object.starts_with("artifacts/") {
+            return Err(Missing::Unknown);
+        }
+        let bytes = match self.read(&object, artifact.bytes) {
             Ok(Some(bytes)) => bytes,
-            Ok(None) => return Err(Missing::TakenBack),
+            Ok(None) => return Err(absent),
             Err(_) => return Err(Missing::Broken("the store cannot be read\n")),
         };
         // What was scanned is shown, or nothing.

@@ -6,10 +6,10 @@ use super::unkept::store_stop_at;
 use super::{config, escape};
 use crate::fault::chain;
 use crate::screen::scanner::{Source, Thing};
-use crate::screen::table::Fate;
+use crate::screen::table::{Fate, may_be_released};
 use crate::screen::{Gate, Kind};
 use crate::store::StoreError;
-use crate::store::ledger::Ledger;
+use crate::store::ledger::{Ledger, let_out};
 use crate::telemetry::metric::Metrics;
 use futures_util::future::join_all;
 use kiln_protocol::id::JobId;
@@ -111,17 +111,28 @@ async fn job(
     outcome: &Outcome,
     counts: &mut Counts,
 ) -> Result<(), Stop> {
-    let released = |one: &&ArtifactReport| one.state == ArtifactState::Released;
-    let files: Vec<_> = outcome.artifacts.iter().filter(released).collect();
+    // What was withheld is looked at where an operator let it out.
+    let files = outcome.artifacts.iter().filter_map(|artifact| {
+        let object = artifact.object.as_deref()?;
+        let out = match artifact.state {
+            ArtifactState::Released => object.to_owned(),
+            ArtifactState::Withheld => let_out(object)?,
+        };
+        Some((artifact, out))
+    });
+    let files: Vec<_> = files.collect();
     for some in files.chunks(AT_ONCE) {
         let asked: Vec<_> = some
             .iter()
-            .map(|artifact| again(args.dry_run, ledger, gate, artifact))
+            .map(|(artifact, out)| {
+                again(args.dry_run, (ledger, gate), &outcome.job_id, artifact, out)
+            })
             .collect();
-        for (artifact, seen) in some.iter().zip(join_all(asked).await) {
+        for ((artifact, _), seen) in some.iter().zip(join_all(asked).await) {
             let name = escape::name(&artifact.path);
             let id = &outcome.job_id;
             match seen {
+                Seen::Gone if artifact.state == ArtifactState::Withheld => {}
                 Seen::Gone => counts.gone += 1,
                 Seen::Same => counts.scanned += 1,
                 Seen::Failed(why) => {
@@ -146,10 +157,13 @@ async fn job(
 }
 
 /// Judges one file anew, and takes it back where it may not leave any more.
-async fn again(dry_run: bool, ledger: &Ledger, gate: &Gate, artifact: &ArtifactReport) -> Seen {
-    let Some(object) = artifact.object.as_deref() else {
-        return Seen::Gone;
-    };
+async fn again(
+    dry_run: bool,
+    (ledger, gate): (&Ledger, &Gate),
+    id: &JobId,
+    artifact: &ArtifactReport,
+    object: &str,
+) -> Seen {
     let file = ledger
         .released(object, &artifact.sha256, artifact.bytes)
         .await;
@@ -179,6 +193,13 @@ async fn again(dry_run: bool, ledger: &Ledger, gate: &Gate, artifact: &ArtifactR
         "path": artifact.path, "then": then, "now": now, "why": word.why(), "state": "released",
         "object": object,
     });
+    if fate != Fate::Release && may_be_released(word.verdict()) {
+        match ledger.is_vouched(id, object, &artifact.sha256).await {
+            Ok(true) => return Seen::Same,
+            Ok(false) => {}
+            Err(error) => return Seen::Failed(chain(&error)),
+        }
+    }
     if fate != Fate::Release {
         change["state"] = json!("withheld");
         if !dry_run {

@@ -59,6 +59,17 @@ pub(super) fn crash(id: &JobId, run: &str) -> Option<String> {
     good.then(|| format!("crashes/{id}/{run}.json"))
 }
 
+/// Everything that operators did with what a job made.
+pub(super) fn audits(id: &JobId) -> String {
+    format!("audit/{id}")
+}
+
+/// One of these; in order of time.
+pub(super) fn audit(id: &JobId, at_unix_ms: u64) -> String {
+    let token = uuid::Uuid::now_v7().simple();
+    format!("audit/{id}/{at_unix_ms:014}-{token}.json")
+}
+
 /// A wish in a tenant's name has a place of its own: another's does not take it.
 pub(super) fn cancel(id: &JobId, tenant: Option<&Tenant>) -> String {
     match tenant {

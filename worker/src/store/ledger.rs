@@ -6,6 +6,7 @@
 mod input;
 mod keep;
 mod patience;
+mod quarantine;
 mod released;
 mod sweep;
 #[cfg(test)]
@@ -31,6 +32,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 pub use keep::Run;
+pub use quarantine::{Act, Audit, Withheld, let_out, taken_back};
 
 /// The largest document of ours: an outcome with a thousand artifacts stays far below.
 const DOCUMENT_BYTES_MAX: u64 = 64 * 1024 * 1024;

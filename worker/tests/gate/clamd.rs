@@ -1,34 +1,16 @@
 //! What becomes of a file when a clamd is asked too, and it is dead, slow or talks nonsense?
 
-use super::{file, gate};
+use super::{Folder, file, gate};
 use artifact_scanner::Verdict;
 use kiln::config::ClamdAddress;
 use kiln::screen::table::Fate;
 use kiln::screen::{GateOptions, Outputs};
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 
 const CLAMD: &str = "/usr/sbin/clamd";
-
-/// A folder that goes with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Self {
-        let path = std::env::temp_dir().join(format!("kiln-clamd-{}", uuid::Uuid::now_v7()));
-        std::fs::create_dir(&path).expect("scratch");
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).expect("scratch");
-    }
-}
 
 /// Screens a harmless file beside a clamd that reads everything and says this.
 async fn beside(answer: Option<&'static [u8]>) -> (Verdict, Fate, String) {

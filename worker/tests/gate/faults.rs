@@ -9,7 +9,7 @@ mod clamd;
 mod harm;
 mod store;
 
-use super::{eicar, file, gate, group};
+use super::{Folder, eicar, file, gate, group};
 use artifact_scanner::Verdict;
 use clamd::Liar;
 use harm::{harm, spoilt, starved};
@@ -19,7 +19,7 @@ use kiln::screen::{Cleared, Gate, GateOptions, Outputs};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 use store::SmallStore;
 
@@ -251,23 +251,6 @@ fn judge(number: u64, fault: Fault, made: &Made, cleared: &Cleared) {
     assert!(out.1 == Fate::Release || out.0.verdict() == Verdict::Unscannable);
     assert_eq!(err.1, Fate::Withhold, "{told}");
     assert!(!String::from_utf8_lossy(err.2).contains("ghp_"), "{told}");
-}
-
-/// A folder that goes with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Self {
-        let path = std::env::temp_dir().join(format!("kiln-faults-{}", uuid::Uuid::now_v7()));
-        std::fs::create_dir(&path).expect("scratch");
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        drop(std::fs::remove_dir_all(&self.0));
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

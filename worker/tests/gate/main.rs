@@ -46,3 +46,21 @@ fn eicar() -> Vec<u8> {
 fn token() -> String {
     format!("ghp_{}", "x9K2mQ7vB4nR8tW1pL5j".repeat(2))
 }
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("kiln-gate-{}", uuid::Uuid::now_v7()));
+        std::fs::create_dir(&path).expect("scratch");
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What a test that failed has mounted there stays.
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}

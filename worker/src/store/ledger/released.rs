@@ -8,8 +8,8 @@ use std::fs::File;
 use std::sync::Arc;
 
 /// Where what was let out lies, and what was not.
-const RELEASED: &str = "artifacts/";
-const WITHHELD: &str = "quarantine/";
+pub(super) const RELEASED: &str = "artifacts/";
+pub(super) const WITHHELD: &str = "quarantine/";
 
 impl Ledger {
     /// The jobs with a result, the newest first.
@@ -30,7 +30,18 @@ impl Ledger {
         sha256: &str,
         bytes: u64,
     ) -> Result<Option<File>, StoreError> {
-        if !object.starts_with(RELEASED) {
+        self.there(RELEASED, object, sha256, bytes).await
+    }
+
+    /// A file below one of the two; none where it is not there.
+    pub(super) async fn there(
+        &self,
+        below: &str,
+        object: &str,
+        sha256: &str,
+        bytes: u64,
+    ) -> Result<Option<File>, StoreError> {
+        if !object.starts_with(below) {
             return Ok(None);
         }
         match self.fetch(object, sha256, bytes).await {

@@ -1,0 +1,310 @@
+//! `kiln quarantine`: what was withheld, and what an operator does with it?
+
+mod release;
+
+use super::exit::Exit;
+use super::link::print;
+use super::stop::Stop;
+use super::unkept::store_stop_at;
+use super::{config, escape};
+use crate::config::Config;
+use crate::store::StoreError;
+use crate::store::ledger::{Act, Audit, Ledger, Withheld, taken_back};
+use crate::telemetry::metric::Metrics;
+use clap::Subcommand;
+use kiln_protocol::id::JobId;
+use kiln_protocol::outcome::{ArtifactReport, Outcome};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Look at what was withheld, let a file out that is judged otherwise now, or remove it.
+#[derive(Debug, clap::Args)]
+pub(super) struct QuarantineArgs {
+    #[command(subcommand)]
+    command: QuarantineCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum QuarantineCommand {
+    /// List it, the oldest first: job, path, verdict, age, why
+    Ls {
+        /// Of these jobs alone
+        #[arg(value_name = "ID")]
+        ids: Vec<JobId>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Show what is known of what was withheld of a job, with every finding and every act
+    ///
+    /// Exit: 1 where there is nothing of it.
+    Show {
+        /// The job
+        #[arg(value_name = "ID")]
+        id: JobId,
+        #[command(flatten)]
+        common: Common,
+    },
+    Release(release::ReleaseArgs),
+    /// Remove it for good, on record
+    ///
+    /// Exit: 1 where there is nothing of the kind.
+    Purge {
+        /// Of these jobs alone
+        #[arg(value_name = "ID", required_unless_present = "older_than")]
+        ids: Vec<JobId>,
+        /// What was withheld so many days ago or longer
+        #[arg(long, value_name = "DAYS")]
+        older_than: Option<u32>,
+        /// Why, for the record
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+        /// Only say what would go
+        #[arg(long)]
+        dry_run: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Common {
+    /// Print a line of JSON for each
+    #[arg(long)]
+    json: bool,
+    /// The configuration
+    #[arg(long, value_name = "KILN.TOML")]
+    config: Option<PathBuf>,
+}
+
+/// One thing in quarantine, and what its job's outcome says of it.
+struct Kept {
+    at: Withheld,
+    artifact: Option<ArtifactReport>,
+}
+
+/// The configuration and its store.
+struct Place {
+    config: Config,
+    ledger: Ledger,
+}
+
+pub(super) fn run(args: &QuarantineArgs) -> Result<Exit, Stop> {
+    let common = match &args.command {
+        QuarantineCommand::Ls { common, .. }
+        | QuarantineCommand::Show { common, .. }
+        | QuarantineCommand::Purge { common, .. } => common,
+        QuarantineCommand::Release(release) => &release.common,
+    };
+    let config = config::load(common.config.as_deref())?;
+    super::runtime()?.block_on(async {
+        let changes = !matches!(
+            args.command,
+            QuarantineCommand::Ls { .. } | QuarantineCommand::Show { .. }
+        );
+        let ledger = if changes {
+            Ledger::open(&config.store, Metrics::new()).await
+        } else {
+            Ledger::open_to_read(&config.store, Metrics::new())
+        };
+        let ledger = ledger.map_err(|error| store_stop_at(&config.store, &error))?;
+        let place = Place { config, ledger };
+        match &args.command {
+            QuarantineCommand::Ls { ids, .. } => place.list(ids, common).await,
+            QuarantineCommand::Show { id, .. } => place.show(id, common).await,
+            QuarantineCommand::Release(args) => place.release(args).await,
+            QuarantineCommand::Purge {
+                ids,
+                older_than,
+                reason,
+                dry_run,
+                ..
+            } => {
+                let choice = (ids.as_slice(), *older_than);
+                place.purge(choice, reason.as_ref(), *dry_run, common).await
+            }
+        }
+    })
+}
+
+impl Place {
+    fn failed(&self, error: &StoreError) -> Stop {
+        store_stop_at(&self.config.store, error)
+    }
+
+    /// What there is of some jobs, or of all.
+    async fn kept(&self, ids: &[JobId]) -> Result<Vec<Kept>, Stop> {
+        let failed = |error: StoreError| self.failed(&error);
+        let mut held = Vec::new();
+        if ids.is_empty() {
+            held = self.ledger.withheld(None).await.map_err(failed)?;
+        }
+        for id in ids {
+            held.extend(self.ledger.withheld(Some(id)).await.map_err(failed)?);
+        }
+        let mut outcomes: BTreeMap<JobId, Option<Outcome>> = BTreeMap::new();
+        let mut kept = Vec::with_capacity(held.len());
+        for at in held {
+            if !outcomes.contains_key(&at.job) {
+                let text = self.ledger.result(&at.job).await.map_err(failed)?;
+                let outcome = text.and_then(|text| serde_json::from_slice(&text).ok());
+                outcomes.insert(at.job.clone(), outcome);
+            }
+            let outcome = outcomes.get(&at.job).and_then(Option::as_ref);
+            let artifact = outcome.and_then(|outcome| named(outcome, &at.object));
+            kept.push(Kept { at, artifact });
+        }
+        Ok(kept)
+    }
+
+    async fn list(&self, ids: &[JobId], common: &Common) -> Result<Exit, Stop> {
+        for one in self.kept(ids).await? {
+            if common.json {
+                print(&one.told().to_string())?;
+            } else {
+                print(&one.line())?;
+            }
+        }
+        Ok(Exit::Succeeded)
+    }
+
+    async fn show(&self, id: &JobId, common: &Common) -> Result<Exit, Stop> {
+        let kept = self.kept(std::slice::from_ref(id)).await?;
+        let audits = self.ledger.audits(id).await;
+        let audits = audits.map_err(|error| self.failed(&error))?;
+        for one in &kept {
+            if common.json {
+                print(&one.told().to_string())?;
+                continue;
+            }
+            print(&one.line())?;
+            for finding in one.artifact.iter().flat_map(|it| &it.findings) {
+                let place = finding.place.as_deref().map(|place| format!(" [{place}]"));
+                let (rule, message) = (&finding.rule, &finding.message);
+                let text = format!("{rule}: {message}{}", place.unwrap_or_default());
+                print(&format!("  {}", escape::name(&text)))?;
+            }
+        }
+        for audit in &audits {
+            let text = serde_json::to_string(audit).expect("texts and figures always serialise");
+            print(&text)?;
+        }
+        if kept.is_empty() && audits.is_empty() {
+            let line = format!("nothing of `{id}` is in quarantine");
+            return Err(Stop::new(Exit::Failed, vec![line]));
+        }
+        Ok(Exit::Succeeded)
+    }
+
+    async fn purge(
+        &self,
+        (ids, older_than): (&[JobId], Option<u32>),
+        reason: Option<&String>,
+        dry_run: bool,
+        common: &Common,
+    ) -> Result<Exit, Stop> {
+        let age = older_than.map(|days| Duration::from_hours(24) * days);
+        let old = |one: &Kept| {
+            let held = SystemTime::now().duration_since(one.at.since);
+            age.is_none_or(|age| held.is_ok_and(|held| held >= age))
+        };
+        let kept = self.kept(ids).await?;
+        let mut gone = 0;
+        for one in kept.iter().filter(|one| old(one)) {
+            let audit = Audit {
+                reason: reason.cloned(),
+                ..one.audit(Act::Purge)
+            };
+            if !dry_run {
+                let purged = self.ledger.purge(&audit).await;
+                purged.map_err(|error| self.failed(&error))?;
+            }
+            gone += 1;
+            let state = if dry_run { "would go" } else { "gone" };
+            if common.json {
+                let mut told = one.told();
+                told["state"] = json!(if dry_run { "withheld" } else { "purged" });
+                print(&told.to_string())?;
+            } else {
+                print(&format!("{}: {state}", one.line()))?;
+            }
+        }
+        if gone == 0 && older_than.is_none() {
+            let line = "nothing of these jobs is in quarantine".to_owned();
+            return Err(Stop::new(Exit::Failed, vec![line]));
+        }
+        Ok(Exit::Succeeded)
+    }
+}
+
+/// The artifact that an object is, whether the gate withheld it or a rescan took it back.
+fn named(outcome: &Outcome, object: &str) -> Option<ArtifactReport> {
+    let is = |one: &&ArtifactReport| {
+        one.object.as_deref().is_some_and(|at| {
+            at == object || taken_back(at).is_some_and(|taken_back| taken_back == object)
+        })
+    };
+    outcome.artifacts.iter().find(is).cloned()
+}
+
+impl Kept {
+    /// What the job called it, or where it lies where no outcome says that.
+    fn name(&self) -> &str {
+        let artifact = self
+            .artifact
+            .as_ref()
+            .map(|artifact| artifact.path.as_str());
+        let last = || self.at.object.splitn(4, '/').nth(3);
+        artifact.or_else(last).unwrap_or(&self.at.object)
+    }
+
+    fn verdict(&self) -> Option<&'static str> {
+        self.artifact
+            .as_ref()
+            .map(|artifact| artifact.verdict.as_str())
+    }
+
+    fn why(&self) -> Option<&str> {
+        let findings = &self.artifact.as_ref()?.findings;
+        findings.first().map(|finding| finding.message.as_str())
+    }
+
+    fn since_unix_ms(&self) -> u64 {
+        let since = self.at.since.duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn line(&self) -> String {
+        let days = self.at.since.elapsed().unwrap_or_default().as_secs() / 86_400;
+        let verdict = self.verdict().unwrap_or("a stream, or of no outcome");
+        let why = self.why().map(|why| format!(" ({})", escape::name(why)));
+        format!(
+            "{} {}: {verdict}, {days} days{}",
+            self.at.job,
+            escape::name(self.name()),
+            why.unwrap_or_default()
+        )
+    }
+
+    fn told(&self) -> Value {
+        let artifact = self.artifact.as_ref();
+        json!({
+            "job_id": self.at.job, "path": artifact.map(|it| &it.path), "object": self.at.object,
+            "verdict": self.verdict(), "bytes": artifact.map(|it| it.bytes),
+            "sha256": artifact.map(|it| &it.sha256), "media_type": artifact.map(|it| &it.media_type),
+            "findings": artifact.map(|it| &it.findings), "since_unix_ms": self.since_unix_ms(),
+        })
+    }
+
+    /// The record of an act on it.
+    fn audit(&self, act: Act) -> Audit {
+        let artifact = self.artifact.as_ref();
+        Audit {
+            path: artifact.map(|it| it.path.clone()),
+            sha256: artifact.map(|it| it.sha256.clone()),
+            then: self.verdict().map(str::to_owned),
+            ..Audit::of(act, &self.at.job, &self.at.object)
+        }
+    }
+}
