@@ -6,7 +6,7 @@ use super::process::WORD;
 use super::wire::{Hello, MESSAGE_MAX, Setup};
 use crate::execute::memfd;
 use crate::sandbox::channel::Channel;
-use kiln_warden::cgroup::{CgroupError, ScanGroup, ScanGroups};
+use kiln_warden::cgroup::{CgroupError, ScanGroup};
 use kiln_warden::confine::Held;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -65,11 +65,9 @@ impl Starting {
     pub(crate) async fn spawn(
         program: Option<&Path>,
         setup: &Setup,
-        groups: Option<&ScanGroups>,
+        group: Option<ScanGroup>,
     ) -> Result<Self, StartError> {
         let (channel, theirs) = Channel::pair().map_err(StartError::Spawn)?;
-        let group = groups.map(ScanGroups::make).transpose();
-        let group = group.map_err(StartError::Group)?;
         let own = PathBuf::from("/proc/self/exe");
         let process = Command::new(program.unwrap_or(&own))
             .arg0("kiln")

@@ -8,7 +8,7 @@ use super::child::{Child, StartError, Starting};
 use super::wire::{self, Ask, INLINE_MAX, Item, Kind, MESSAGE_MAX, Setup};
 use super::word::{Asked, Word};
 use artifact_scanner::Unscannable;
-use kiln_warden::cgroup::ScanGroups;
+use kiln_warden::cgroup::{CgroupError, ScanGroup, ScanGroups};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -88,7 +88,7 @@ pub enum Source<'a> {
 #[derive(Debug)]
 pub struct Scanner {
     options: Options,
-    groups: OnceCell<Option<ScanGroups>>,
+    groups: OnceCell<ScanGroups>,
     idle: Mutex<Vec<Child>>,
     warming: Mutex<VecDeque<JoinHandle<Result<Child, StartError>>>>,
     free: Semaphore,
@@ -267,34 +267,39 @@ impl Scanner {
 
     async fn start(&self) -> Result<Child, StartError> {
         let program = self.options.program.as_deref();
-        let groups = self.groups().await?;
-        Starting::spawn(program, &self.options.setup, groups)
+        let group = self.group().await?;
+        Starting::spawn(program, &self.options.setup, group)
             .await?
             .ready()
             .await
     }
 
-    /// Where the groups of the processes are made; none where that is not possible, nor needed.
-    async fn groups(&self) -> Result<Option<&ScanGroups>, StartError> {
+    /// A group for one more process; none where that is not possible, nor needed.
+    async fn group(&self) -> Result<Option<ScanGroup>, StartError> {
+        let needed = self.options.grouping.needed;
+        // Nobody expects one of another user.
+        if !needed && !rustix::process::geteuid().is_root() {
+            return Ok(None);
+        }
+        match self.made().await {
+            Ok(group) => Ok(Some(group)),
+            Err(error) if needed => Err(StartError::Group(error)),
+            Err(error) => {
+                let error = crate::fault::chain(&error);
+                tracing::warn!(error, "what scans has no control group of its own");
+                Ok(None)
+            }
+        }
+    }
+
+    async fn made(&self) -> Result<ScanGroup, CgroupError> {
         let Grouping {
             parent,
             memory_bytes,
-            needed,
+            ..
         } = &self.options.grouping;
-        let open = || async {
-            match ScanGroups::open(parent, *memory_bytes) {
-                Ok(groups) => Ok(Some(groups)),
-                Err(error) if *needed => Err(StartError::Group(error)),
-                // Nobody expects them of another user.
-                Err(_) if !rustix::process::geteuid().is_root() => Ok(None),
-                Err(error) => {
-                    let error = crate::fault::chain(&error);
-                    tracing::warn!(error, "what scans has no control group of its own");
-                    Ok(None)
-                }
-            }
-        };
-        Ok(self.groups.get_or_try_init(open).await?.as_ref())
+        let open = || async { ScanGroups::open(parent, *memory_bytes) };
+        self.groups.get_or_try_init(open).await?.make()
     }
 
     fn give_back(self: &Arc<Self>, child: Child) {

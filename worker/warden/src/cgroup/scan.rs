@@ -216,8 +216,6 @@ mod tests {
     use super::*;
     use std::process::{Command, Stdio};
 
-    const PARENT: &str = "/kiln-scan-test";
-
     fn groups(parent: &str) -> ScanGroups {
         let opened = ScanGroups::open(parent, 64 << 20);
         opened.expect("control groups; this test needs root")
@@ -225,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_group_holds_one_process_and_goes_with_it() {
-        let groups = groups(&format!("{PARENT}/one"));
+        let groups = groups("/kiln-scan-test-one");
         let group = groups.make().expect("a group");
         group.prove(1).expect_err("nobody is in it");
         let mut child = Command::new("sleep")
@@ -251,12 +249,16 @@ mod tests {
         let dirs = group.tree.dirs(&group.path);
         group.remove().expect("it is empty");
         assert!(dirs.iter().all(|dir| !dir.exists()));
-        empty::remove(&hierarchy.tree, &below(PARENT, "one").expect("a name")).expect("ours");
+        empty::remove(
+            &hierarchy.tree,
+            &below("/", "kiln-scan-test-one").expect("a name"),
+        )
+        .expect("ours");
     }
 
     #[test]
     fn what_a_killed_one_left_is_swept_with_who_is_in_it() {
-        let groups = groups(&format!("{PARENT}/left"));
+        let groups = groups("/kiln-scan-test-left");
         let group = groups.make().expect("a group");
         let mut child = Command::new("sleep")
             .arg("100")
@@ -274,6 +276,6 @@ mod tests {
         assert!(dirs.iter().all(|dir| !dir.exists()));
         assert!(!reaped.join().expect("ours").expect("ours").success());
         let tree = &groups.hierarchy.tree;
-        empty::remove(tree, &below(PARENT, "left").expect("a name")).expect("ours");
+        empty::remove(tree, &below("/", "kiln-scan-test-left").expect("a name")).expect("ours");
     }
 }
