@@ -38,33 +38,42 @@ fn a_job_is_a_trace_from_its_sender_to_whoever_reads_its_outcome() {
         "files": [{"path": "marker-input.txt", "text": "marker-content"}],
         "labels": {"marker": "marker"}, "idempotency_key": fresh("marker-key"),
     });
-    let outcome = world.serve_letter(
-        with_parent(&job, &format!("00-{TRACE}-{SENDER}-01")),
-        &id(&job),
-    );
+    let replies = "kiln.reply.marker";
+    world.client.declare(replies);
+    let letter = Letter {
+        reply_to: Some(replies.to_owned()),
+        ..with_parent(&job, &format!("00-{TRACE}-{SENDER}-01")).stamped()
+    };
+    let outcome = world.serve_letter(letter, &id(&job));
     assert_eq!(
         (&outcome["trace_id"], &outcome["status"]),
         (&json!(TRACE), &json!("failed"))
     );
 
-    let spans = collector.trace(TRACE, 10);
+    let spans = collector.trace(TRACE, 12);
+    let of = |name: &str| {
+        let found = spans.iter().find(|span| span["name"] == *name);
+        found.unwrap_or_else(|| panic!("no `{name}` in {:?}", names(&spans)))
+    };
     let stages = [
         "acquire", "stage_in", "run", "collect", "scan", "store", "commit",
     ];
-    assert_eq!(names(&spans)[0], "process kiln.jobs.interactive");
-    assert_eq!(names(&spans)[1..8], stages);
-    assert_eq!(names(&spans)[8..], ["send kiln.results", "settle"]);
-    let own = &spans[0];
+    assert_eq!(spans.len(), 12, "{:?}", names(&spans));
+    let process = "process kiln.jobs.interactive";
+    let own = of(process);
     assert_eq!(
         (&own["parentSpanId"], &own["kind"]),
         (&json!(SENDER), &json!(5))
     );
-    assert!(
-        spans[1..]
-            .iter()
-            .all(|span| span["parentSpanId"] == own["spanId"]),
-        "{spans:#?}"
-    );
+    let wait = of("wait kiln.jobs.interactive");
+    for span in spans.iter().filter(|span| *span != own) {
+        let under = if span == wait {
+            &own["parentSpanId"]
+        } else {
+            &own["spanId"]
+        };
+        assert_eq!(&span["parentSpanId"], under, "{span:#}");
+    }
     let mut different: Vec<_> = spans.iter().map(|span| span["spanId"].as_str()).collect();
     different.sort_unstable();
     different.dedup();
@@ -90,8 +99,15 @@ fn a_job_is_a_trace_from_its_sender_to_whoever_reads_its_outcome() {
         own.get("status").is_none(),
         "a program that fails is no error of ours: {own:#}"
     );
-    let sent = &spans[8];
-    assert_eq!((&sent["kind"], &spans[9]["kind"]), (&json!(4), &json!(3)));
+    let (sent, answered, settled) = (
+        of("send kiln.results"),
+        of("send (temporary)"),
+        of("settle"),
+    );
+    assert_eq!(
+        (&sent["kind"], &answered["kind"], &settled["kind"]),
+        (&json!(4), &json!(4), &json!(3))
+    );
     assert_eq!(
         attribute(sent, "messaging.destination.name").as_deref(),
         Some("kiln.results:default.failed")
@@ -102,25 +118,56 @@ fn a_job_is_a_trace_from_its_sender_to_whoever_reads_its_outcome() {
         header,
         format!("00-{TRACE}-{}-01", sent["spanId"].as_str().expect("an id"))
     );
+    let reply = world.replies(replies, 1).remove(0);
+    assert_eq!(
+        reply.header("traceparent"),
+        format!(
+            "00-{TRACE}-{}-01",
+            answered["spanId"].as_str().expect("an id")
+        )
+    );
     let time = |span: &Value, key: &str| -> u64 {
         span[key]
             .as_str()
             .and_then(|it| it.parse().ok())
             .expect("a time")
     };
-    for span in &spans {
-        let (began, ended) = (
-            time(span, "startTimeUnixNano"),
-            time(span, "endTimeUnixNano"),
-        );
+    let began = |span: &Value| time(span, "startTimeUnixNano");
+    let ended = |span: &Value| time(span, "endTimeUnixNano");
+    for span in spans.iter().filter(|span| *span != wait) {
         assert!(
-            began <= ended && began >= time(own, "startTimeUnixNano"),
+            began(own) <= began(span) && began(span) <= ended(span),
             "{span:#}"
         );
-        assert!(ended <= time(own, "endTimeUnixNano"), "{span:#}");
+        assert!(ended(span) <= ended(own), "{span:#}");
     }
-    let run = time(&spans[3], "endTimeUnixNano") - time(&spans[3], "startTimeUnixNano");
-    assert_eq!(json!(run / 1_000), outcome["timing_us"]["run"]);
+    // Each stage is as long as the outcome says, and begins when it began: after the one before, and not at its end.
+    let mut gaps = 0;
+    for pair in stages.windows(2) {
+        let (one, next) = (of(pair[0]), of(pair[1]));
+        assert!(ended(one) <= began(next), "{pair:?}");
+        gaps += began(next) - ended(one);
+        let took = (ended(one) - began(one)) / 1_000;
+        let told = outcome["timing_us"][pair[0]].as_u64().expect("it is told");
+        assert!(took.abs_diff(told) <= 1, "{pair:?}: {took} and {told}");
+    }
+    assert!(
+        gaps > 1_000,
+        "what lies between the stages is nobody's: {gaps} ns"
+    );
+    assert!(
+        began(answered) < ended(sent) && began(sent) < ended(answered),
+        "both are sent at once"
+    );
+    // It waited until it was served, and its sender's span is what it waits under.
+    assert_eq!(ended(wait), began(own));
+    let waited = outcome["timing_us"]["queue_wait"]
+        .as_u64()
+        .expect("its letter has a time");
+    for span in [wait, own] {
+        let told = attribute(span, "kiln.queue_wait_us");
+        assert_eq!(told, Some(waited.to_string()));
+    }
 
     let all = Value::from(collector.heard().clone()).to_string();
     assert!(
@@ -140,6 +187,11 @@ fn who_sends_no_context_begins_a_trace_and_who_wants_none_has_none() {
         .expect("its own trace")
         .to_owned();
     let spans = collector.trace(&trace, 10);
+    let named = names(&spans);
+    assert!(
+        !named.iter().any(|name| name.starts_with("wait")),
+        "{named:?}"
+    );
     assert!(spans[0].get("parentSpanId").is_none(), "{:#}", spans[0]);
 
     let unwanted = format!("00-{TRACE}-{SENDER}-00");

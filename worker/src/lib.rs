@@ -19,6 +19,7 @@
 //! - [`registry`]: the record of all sandboxes and workers in Redis
 //! - [`telemetry`]: metrics, and whether the worker is alive and ready
 //! - [`config`]: what the configuration says
+//! - [`stages`]: when each stage of a job began and ended
 //! - [`report`]: the one place where a job's fate is decided and put into words
 //! - [`cli`]: the command line, and what the exit codes say
 
@@ -44,6 +45,7 @@ pub mod sandbox;
 pub mod screen;
 pub mod secrets;
 pub mod service;
+pub mod stages;
 pub mod store;
 pub mod telemetry;
 mod tls;

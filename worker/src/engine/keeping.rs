@@ -4,6 +4,7 @@ use super::outcome;
 use super::types::{Finished, Place};
 use crate::fault::{Fault, chain};
 use crate::screen::Cleared;
+use crate::stages::Stages;
 use crate::store::StoreError;
 use crate::store::folder::{Folder, Kept};
 use crate::store::ledger::{Committed, Ledger, Run};
@@ -69,6 +70,7 @@ impl Keeping {
                     outcome,
                     document,
                     ours: true,
+                    stages: Stages::default(),
                 });
             }
             Committed::Theirs(theirs) => theirs,
@@ -83,6 +85,7 @@ impl Keeping {
             outcome,
             document: theirs,
             ours: false,
+            stages: Stages::default(),
         })
     }
 }
@@ -97,5 +100,6 @@ fn in_folder(folder: &Folder, outcome: Outcome) -> Finished {
         document: outcome.to_json().into_bytes().into(),
         outcome,
         ours: true,
+        stages: Stages::default(),
     }
 }

@@ -22,11 +22,12 @@ use crate::report::answer::{Unrun, now_unix_ms};
 use crate::sandbox::{Leased, Sandbox, Spent};
 use crate::screen::{Cleared, Outputs};
 use crate::secrets::Values;
+use crate::stages::{Stages, Stretch};
 use crate::store::folder::Kept;
 use kiln_protocol::Rejection;
 use kiln_protocol::job::{Content, Isolation, Payload};
 use kiln_protocol::limits::Limits;
-use kiln_protocol::outcome::{Outcome, SandboxReport, TimingUs};
+use kiln_protocol::outcome::{Outcome, SandboxReport};
 use kiln_warden::profile::Profile;
 use std::fs::File;
 use std::future::pending;
@@ -48,7 +49,7 @@ pub(super) struct Serving<'a> {
     /// For each input of the job its file, where it came from the store.
     objects: Vec<Option<File>>,
     began: Instant,
-    timing: TimingUs,
+    stages: Stages,
     sandbox: Option<SandboxReport>,
     manifest: Manifest,
     condemned: Option<&'static str>,
@@ -79,10 +80,6 @@ impl<'a> Serving<'a> {
         let selection = Selection::new(submission.job.artifacts.as_deref())
             .map_err(|error| Fault::Admit(error.to_string()))?;
         let keeping = Keeping::open(&submission.place, &submission.job.id).map_err(Fault::Keep)?;
-        let timing = TimingUs {
-            queue_wait: submission.delivery.queue_wait_us,
-            ..TimingUs::default()
-        };
         Ok(Self {
             engine,
             profile,
@@ -96,7 +93,7 @@ impl<'a> Serving<'a> {
             secrets: Values::default(),
             objects: Vec::new(),
             began,
-            timing,
+            stages: Stages::default(),
             sandbox: None,
             manifest: Manifest::new(),
             condemned: None,
@@ -147,7 +144,7 @@ impl<'a> Serving<'a> {
             attempt: delivery.attempt,
             redelivered: delivery.redelivered,
             trace_id: delivery.trace_id,
-            timing_us: self.timing,
+            timing_us: self.stages.timing(delivery.queue_wait_us, None),
             ..outcome
         }
     }
@@ -251,7 +248,7 @@ impl Steps for Serving<'_> {
         if self.engine.single {
             self.engine.pool.close();
         }
-        self.timing.acquire = Some(micros(began.elapsed()));
+        self.stages.acquire = Some(Stretch::since(began));
         checkpoint::reach(Point::Acquired, &self.submission.job.id);
         self.sandbox = Some(SandboxReport {
             id: leased.id().to_string(),
@@ -304,8 +301,8 @@ impl Steps for Serving<'_> {
         let (spent, mut run) = running.wait(cancel).await.map_err(Fault::Wait)?;
         self.cpus = None;
         checkpoint::reach(Point::Exited, &self.submission.job.id);
-        self.timing.stage_in = Some(micros(run.stage_in));
-        self.timing.run = Some(micros(run.run));
+        self.stages.stage_in = Some(run.stage_in);
+        self.stages.run = Some(run.run);
         self.condemned = if self.isolation() == Isolation::Strict {
             Some("strict")
         } else {
@@ -332,7 +329,7 @@ impl Steps for Serving<'_> {
             }
             collected => collected.map_err(Fault::Collect)?,
         };
-        self.timing.collect = Some(micros(began.elapsed()));
+        self.stages.collect = Some(Stretch::since(began));
         checkpoint::reach(Point::Collected, &self.submission.job.id);
         let (stdout, stderr) = (
             std::mem::take(&mut run.stdout),
@@ -355,7 +352,7 @@ impl Steps for Serving<'_> {
         let began = Instant::now();
         let screened = Box::pin(self.engine.gate.screen(raw)).await;
         let cleared = screened.map_err(Fault::Screen)?;
-        self.timing.scan = Some(micros(began.elapsed()));
+        self.stages.scan = Some(Stretch::since(began));
         Ok(cleared)
     }
 
@@ -363,13 +360,13 @@ impl Steps for Serving<'_> {
         let began = Instant::now();
         let (kept, failed) = Box::pin(self.keeping.keep(cleared)).await;
         self.unkept = self.unkept.take().or(failed.map(|error| chain(&error)));
-        self.timing.store = Some(micros(began.elapsed()));
+        self.stages.store = Some(Stretch::since(began));
         Ok(kept)
     }
 
     fn report(&mut self, run: Run, kept: Kept) -> Outcome {
-        let waited = self.timing.queue_wait.unwrap_or(0);
-        self.timing.total = Some(micros(self.began.elapsed()).saturating_add(waited));
+        let waited = self.submission.delivery.queue_wait_us;
+        let timing = self.stages.timing(waited, Some(self.began));
         let outcome = outcome::outcome(outcome::Record {
             job: &self.submission.job,
             profile: self.profile,
@@ -377,7 +374,7 @@ impl Steps for Serving<'_> {
             run,
             kept,
             warnings: std::mem::take(&mut self.submission.warnings),
-            timing: self.timing,
+            timing,
             sandbox: self.sandbox.take(),
             worker: &self.engine.worker,
             delivery: self.submission.delivery.clone(),
@@ -389,12 +386,13 @@ impl Steps for Serving<'_> {
     }
 
     async fn commit(&mut self, outcome: Outcome) -> Result<Finished, Fault> {
+        let began = Instant::now();
         let finished = self.keeping.commit(outcome).await?;
+        self.stages.commit = Some(Stretch::since(began));
         checkpoint::reach(Point::Stored, &self.submission.job.id);
-        Ok(finished)
+        Ok(Finished {
+            stages: self.stages,
+            ..finished
+        })
     }
-}
-
-fn micros(took: Duration) -> u64 {
-    u64::try_from(took.as_micros()).unwrap_or(u64::MAX)
 }

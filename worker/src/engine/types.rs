@@ -6,6 +6,7 @@ use crate::pool::{LeaseError, Sizes};
 use crate::sandbox::host::HostError;
 use crate::screen::{GateOptions, StartError};
 use crate::secrets::Secrets;
+use crate::stages::Stages;
 use crate::store::ledger::Ledger;
 use kiln_protocol::job::Job;
 use kiln_protocol::outcome::Outcome;
@@ -132,6 +133,8 @@ pub struct Finished {
     pub document: Arc<[u8]>,
     /// Whether it is the result of this run, and not of another that was first.
     pub ours: bool,
+    /// When this run did what.
+    pub stages: Stages,
 }
 
 /// Called just before a job's program starts; not where nothing is started.

@@ -18,6 +18,7 @@ use crate::sandbox::cell::{DiskUse, Figures};
 use crate::sandbox::host::HostError;
 use crate::sandbox::{Leased, Running, Sandbox, Spent};
 use crate::secrets::Values;
+use crate::stages::Stretch;
 use kiln_keeper::spec::Program;
 use kiln_keeper::wire::{BYTES, Cause, Ended, FromWorker, ToWorker, from_bytes, to_bytes};
 use kiln_protocol::limits::Limits;
@@ -115,8 +116,8 @@ pub struct Run {
     pub deadline_first: bool,
     /// What was seen of its network, where it had one.
     pub network: Tally,
-    pub stage_in: Duration,
-    pub run: Duration,
+    pub stage_in: Stretch,
+    pub run: Stretch,
 }
 
 impl Run {
@@ -148,7 +149,7 @@ pub struct Started {
     wall: Duration,
     deadline_first: bool,
     began: Instant,
-    stage_in: Duration,
+    stage_in: Stretch,
     network: Network,
 }
 
@@ -178,7 +179,7 @@ pub async fn start(mut sandbox: Sandbox<Leased>, task: Task) -> Result<Started, 
     let (streams, stdout, stderr) =
         Streams::open(&task.limits, task.live).map_err(ExecuteError::Streams)?;
     let generation = sandbox.cell().generation;
-    let stage_in = began.elapsed();
+    let stage_in = Stretch::since(began);
     let sandbox = sandbox.started();
     let (wall, deadline_first) = clock(&task.limits, task.deadline, SystemTime::now());
     let began;
@@ -270,7 +271,7 @@ impl Started {
             asked = true;
             kill(&self.sandbox, cause).await?;
         };
-        let run = self.began.elapsed();
+        let run = Stretch::since(self.began);
         if ended.generation != self.sandbox.cell().generation {
             return Err(ExecuteError::KeeperNonsense(
                 "it speaks of another generation",

@@ -11,7 +11,7 @@ use crate::report::whose;
 use crate::store::ledger::Committed;
 use crate::telemetry::event::{DeadLettered, Returned};
 use crate::telemetry::metric::DeadReason;
-use crate::telemetry::trace::Trace;
+use crate::telemetry::trace::{To, Trace};
 use crate::telemetry::wide;
 use kiln_protocol::id::{JobId, Tenant};
 use kiln_protocol::job::Class;
@@ -125,7 +125,7 @@ impl Service {
         }
         if self.publish(address, document, &ticket).await {
             reach(Point::Confirmed, &address.id);
-            let began = address.trace.now();
+            let began = Instant::now();
             ticket.ack().await;
             address.trace.settled(began);
             reach(Point::Acked, &address.id);
@@ -169,30 +169,35 @@ impl Service {
             // Of a later version, perhaps: what is stored is passed on as it is.
             Err(_) => "unknown",
         };
-        let message = |exchange: &str, routing_key: String| Outgoing {
+        let message = |to: To, exchange: &str, routing_key: String| Outgoing {
             exchange: exchange.to_owned(),
             routing_key,
             body: Arc::clone(&document),
             kind: OUTCOME_SCHEMA.to_owned(),
             message_id: Some(address.id.to_string()),
             correlation_id: Some(address.reply.correlation_id.clone()),
-            traceparent: address.trace.header(),
+            traceparent: address.trace.header(to),
         };
         let everybody = async {
             let key = format!("{}.{status}", address.tenant);
-            let began = address.trace.now();
-            let told = self.confirmed(message(RESULTS, key.clone()), ticket).await;
-            address.trace.sent(began, RESULTS, &key, told);
+            let began = Instant::now();
+            let outgoing = message(To::Everybody, RESULTS, key.clone());
+            let told = self.confirmed(outgoing, ticket).await;
+            address.trace.sent(To::Everybody, began, &key, told);
             if told {
                 reach(Point::Published, &address.id);
             }
             told
         };
         let whoever_asked = async {
-            match address.reply.to.clone() {
-                Some(queue) => self.replied(message("", queue), ticket).await,
-                None => true,
-            }
+            let Some(queue) = address.reply.to.clone() else {
+                return true;
+            };
+            let began = Instant::now();
+            let outgoing = message(To::Asker, "", queue);
+            let told = self.replied(outgoing, ticket).await;
+            address.trace.sent(To::Asker, began, "", told);
+            told
         };
         // Neither waits for the broker's word on the other.
         let told = Box::pin(async {

@@ -209,7 +209,7 @@ impl Service {
             queue_wait_us: context.queue_wait_us(),
             trace_id: context.trace.id(),
         };
-        let began = context.trace.now();
+        context.trace.waited(delivered.queue_wait_us);
         let ran = self
             .run(&request, delivered, &place, context, crashes > 0)
             .await;
@@ -217,7 +217,7 @@ impl Service {
         match ran {
             Ok(finished) => {
                 let cpu_us = self.count(&address, &finished);
-                context.trace.stages(began, &finished.outcome.timing_us);
+                context.trace.stages(&finished.stages);
                 context.trace.outcome(&finished.outcome);
                 let told = address.delivery(Some(&source.queue), Some(&context.run));
                 let heavy = tell(&told, asked.as_deref(), finished.outcome, finished.ours);

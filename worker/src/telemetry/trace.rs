@@ -1,9 +1,11 @@
 //! Where did the time of one job go, as a trace that other systems can join?
 //!
 //! ```text
-//!  sender ──traceparent──► process kiln.jobs.interactive     (consumer; received to acknowledged)
+//!  sender ──traceparent──► wait kiln.jobs.interactive        (in the queue)
+//!         └──────────────► process kiln.jobs.interactive     (consumer; begun to acknowledged)
 //!                            ├─ acquire, stage_in, run, collect, scan, store, commit
 //!                            ├─ send kiln.results ──traceparent──► whoever reads the outcome
+//!                            ├─ send (temporary)  ──traceparent──► whoever asked, at the same time
 //!                            └─ settle
 //! ```
 //!
@@ -14,18 +16,22 @@
 mod context;
 mod exporter;
 mod otlp;
+mod span;
 
 pub use context::Parent;
 pub use exporter::Exporter;
 
+use crate::stages::{Stages, Stretch};
 use crate::telemetry::metric::Metrics;
 use exporter::Queue;
 use kiln_protocol::digest::hex;
 use kiln_protocol::id::{JobId, Tenant};
 use kiln_protocol::job::Class;
-use kiln_protocol::outcome::{Fault, Outcome, Start, TimingUs};
+use kiln_protocol::outcome::{Fault, Outcome, Start};
+use kiln_protocol::topology::RESULTS;
+use span::{Attribute, Kind, Span, Under, messaging};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Where traces go. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -56,24 +62,22 @@ impl Traces {
             fill(&mut new);
             fill(&mut base);
             let base = u64::from_le_bytes(base);
+            let (instant, began) = (Instant::now(), now());
             Recorded {
                 to: to.clone(),
                 trace: parent.map_or(new, |parent| parent.trace),
                 parent: parent.map(|parent| parent.span),
                 base,
+                queue: queue.to_owned(),
+                clock: (instant, began),
                 spans: Mutex::new(vec![Span {
                     id: base,
-                    parent: None,
+                    parent: Under::Sender,
                     name: format!("process {queue}"),
                     kind: Kind::Consumer,
-                    began: now(),
+                    began,
                     ended: 0,
-                    attributes: vec![
-                        ("messaging.system", "rabbitmq".into()),
-                        ("messaging.operation.name", "process".into()),
-                        ("messaging.operation.type", "process".into()),
-                        ("messaging.destination.name", queue.into()),
-                    ],
+                    attributes: messaging("process", "process", queue),
                     failed: false,
                 }]),
             }
@@ -82,6 +86,18 @@ impl Traces {
         Trace(known.then(|| Arc::new(Context { parent, recorded })))
     }
 }
+
+/// To whom an outcome is sent, each in a span of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    /// Whoever is bound to the results.
+    Everybody,
+    /// The queue that the job names for its answer.
+    Asker,
+}
+
+/// The place of the wait among the ids; the two before it are those of what is sent.
+const WAIT: u64 = 3;
 
 /// The trace of one delivery. Cheap to clone; what is recorded goes out with the last clone.
 #[derive(Clone, Debug, Default)]
@@ -101,49 +117,13 @@ struct Recorded {
     parent: Option<[u8; 8]>,
     /// The id of the first span; the others count on from it.
     base: u64,
+    /// Where the delivery came from.
+    queue: String,
+    /// One moment by both clocks: all others are told by the monotonic one, from there.
+    clock: (Instant, u64),
     /// The first is the delivery's own.
     spans: Mutex<Vec<Span>>,
 }
-
-/// One stretch of time.
-#[derive(Clone, Debug)]
-struct Span {
-    id: u64,
-    /// `None` is the delivery's own span, whose parent is the sender's.
-    parent: Option<u64>,
-    name: String,
-    kind: Kind,
-    /// Nanoseconds since 1970.
-    began: u64,
-    ended: u64,
-    attributes: Vec<(&'static str, Attribute)>,
-    failed: bool,
-}
-
-/// In the numbers of OTLP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Internal = 1,
-    Client = 3,
-    Producer = 4,
-    Consumer = 5,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Attribute {
-    Text(String),
-    Number(u64),
-}
-
-impl From<&str> for Attribute {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
-}
-
-/// A moment of the clock that traces are in; nought where nothing is recorded.
-#[derive(Clone, Copy, Debug)]
-pub struct Moment(u64);
 
 impl Trace {
     /// The trace that the job belongs to, as its outcome tells it.
@@ -153,21 +133,17 @@ impl Trace {
         trace.map(|trace| hex(&trace))
     }
 
-    /// The `traceparent` of what is published for the job.
-    pub fn header(&self) -> Option<String> {
+    /// The `traceparent` of an outcome that goes there.
+    pub fn header(&self, to: To) -> Option<String> {
         let Some(recorded) = self.recorded() else {
             return self.parent().map(Parent::header);
         };
         let sent = Parent {
             trace: recorded.trace,
-            span: recorded.sent().to_be_bytes(),
+            span: recorded.sent(to).to_be_bytes(),
             sampled: true,
         };
         Some(sent.header())
-    }
-
-    pub fn now(&self) -> Moment {
-        Moment(self.recorded().map_or(0, |_| now()))
     }
 
     /// Whose job it is.
@@ -222,79 +198,89 @@ impl Trace {
         });
     }
 
-    /// The stages of a run that began then, laid end to end, and its commit until now.
-    pub fn stages(&self, began: Moment, timing: &TimingUs) {
-        let (Some(recorded), Moment(began)) = (self.recorded(), began) else {
+    /// The message waited so long until now, first in the queue and then here, where that is known.
+    pub fn waited(&self, us: Option<u64>) {
+        let (Some(recorded), Some(us)) = (self.recorded(), us) else {
             return;
         };
-        let mut at = began;
-        for (name, took) in [
-            ("acquire", timing.acquire),
-            ("stage_in", timing.stage_in),
-            ("run", timing.run),
-            ("collect", timing.collect),
-            ("scan", timing.scan),
-            ("store", timing.store),
-        ] {
-            if let Some(us) = took {
-                let ended = at.saturating_add(us.saturating_mul(1_000));
-                recorded.add(name.to_owned(), Kind::Internal, (at, ended), Vec::new());
-                at = ended;
-            }
-        }
-        let end = now();
-        recorded.add(
-            "commit".to_owned(),
-            Kind::Internal,
-            (at.min(end), end),
-            Vec::new(),
-        );
+        let wait = ("kiln.queue_wait_us", Attribute::Number(us));
+        self.own(|span| span.attributes.push(wait.clone()));
+        let (now, ended) = (recorded.unix_ns(Instant::now()), recorded.clock.1);
+        let began = now.saturating_sub(us.saturating_mul(1_000)).min(ended);
+        // It is over when `process` begins, so it is no part of that; without a sender there is no
+        // other span that it could be a part of.
+        let under = match recorded.parent {
+            Some(_) => Under::Sender,
+            None => Under::Span(recorded.base),
+        };
+        recorded.put(Span {
+            id: recorded.base.wrapping_add(WAIT),
+            parent: under,
+            name: format!("wait {}", recorded.queue),
+            kind: Kind::Internal,
+            began,
+            ended,
+            attributes: vec![
+                ("messaging.system", "rabbitmq".into()),
+                ("messaging.destination.name", recorded.queue.as_str().into()),
+                wait,
+            ],
+            failed: false,
+        });
     }
 
-    /// The outcome was published; its header named this very span.
-    pub fn sent(&self, began: Moment, exchange: &str, routing_key: &str, confirmed: bool) {
-        let (Some(recorded), Moment(began)) = (self.recorded(), began) else {
+    /// The stages of a run, each when it was.
+    pub fn stages(&self, stages: &Stages) {
+        let Some(recorded) = self.recorded() else {
             return;
         };
-        let destination = format!("{exchange}:{routing_key}");
-        let attributes = vec![
-            ("messaging.system", "rabbitmq".into()),
-            ("messaging.operation.name", "send".into()),
-            ("messaging.operation.type", "send".into()),
-            ("messaging.destination.name", destination.as_str().into()),
-            (
-                "messaging.rabbitmq.destination.routing_key",
-                routing_key.into(),
+        for (name, stretch) in stages.named() {
+            if let Some(stretch) = stretch {
+                recorded.add(name, Kind::Internal, stretch, Vec::new());
+            }
+        }
+    }
+
+    /// The outcome was sent there until now; its header named this very span.
+    pub fn sent(&self, to: To, began: Instant, routing_key: &str, confirmed: bool) {
+        let Some(recorded) = self.recorded() else {
+            return;
+        };
+        let (name, mut attributes) = match to {
+            To::Everybody => {
+                let destination = format!("{RESULTS}:{routing_key}");
+                let mut attributes = messaging("send", "send", &destination);
+                let key = "messaging.rabbitmq.destination.routing_key";
+                attributes.push((key, routing_key.into()));
+                (format!("send {RESULTS}"), attributes)
+            }
+            // Whoever knows the name of such a queue can write to it.
+            To::Asker => (
+                "send (temporary)".to_owned(),
+                messaging("send", "send", "(temporary)"),
             ),
-        ];
-        recorded.lock().push(Span {
-            id: recorded.sent(),
-            parent: Some(recorded.base),
-            name: format!("send {exchange}"),
+        };
+        if to == To::Asker {
+            attributes.push(("messaging.destination.temporary", Attribute::Yes));
+        }
+        recorded.put(Span {
+            id: recorded.sent(to),
+            parent: Under::Span(recorded.base),
+            name,
             kind: Kind::Producer,
-            began,
-            ended: now(),
+            began: recorded.unix_ns(began),
+            ended: recorded.unix_ns(Instant::now()),
             attributes,
             failed: !confirmed,
         });
     }
 
-    /// The delivery was acknowledged.
-    pub fn settled(&self, began: Moment) {
-        let (Some(recorded), Moment(began)) = (self.recorded(), began) else {
-            return;
-        };
-        let attributes = vec![
-            ("messaging.system", "rabbitmq".into()),
-            ("messaging.operation.name", "ack".into()),
-            ("messaging.operation.type", "settle".into()),
-        ];
-        recorded.add(
-            "settle".to_owned(),
-            Kind::Client,
-            (began, now()),
-            attributes,
-        );
+    /// The delivery was acknowledged, from then until now.
+    pub fn settled(&self, began: Instant) {
+        if let Some(recorded) = self.recorded() {
+            let attributes = messaging("ack", "settle", &recorded.queue);
+            recorded.add("settle", Kind::Client, Stretch::since(began), attributes);
+        }
     }
 
     fn recorded(&self) -> Option<&Recorded> {
@@ -320,24 +306,42 @@ impl Recorded {
         self.spans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The id of the span in which the outcome is sent, before there is one.
-    fn sent(&self) -> u64 {
-        self.base.wrapping_add(1)
+    /// The id of the span in which the outcome is sent there, before there is one.
+    fn sent(&self, to: To) -> u64 {
+        self.base.wrapping_add(match to {
+            To::Everybody => 1,
+            To::Asker => 2,
+        })
     }
 
+    fn unix_ns(&self, at: Instant) -> u64 {
+        let (known, ns) = self.clock;
+        let ns_of = |took: Duration| u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        match at.checked_duration_since(known) {
+            Some(after) => ns.saturating_add(ns_of(after)),
+            None => ns.saturating_sub(ns_of(known.saturating_duration_since(at))),
+        }
+    }
+
+    fn put(&self, span: Span) {
+        self.lock().push(span);
+    }
+
+    /// A part of the delivery's own span.
     fn add(
         &self,
-        name: String,
+        name: &'static str,
         kind: Kind,
-        (began, ended): (u64, u64),
+        stretch: Stretch,
         attributes: Vec<(&'static str, Attribute)>,
     ) {
+        let (began, ended) = (self.unix_ns(stretch.began), self.unix_ns(stretch.ended));
         let mut spans = self.lock();
-        let id = self.base.wrapping_add(1 + spans.len() as u64);
+        let id = self.base.wrapping_add(WAIT + spans.len() as u64);
         spans.push(Span {
             id,
-            parent: Some(self.base),
-            name,
+            parent: Under::Span(self.base),
+            name: name.to_owned(),
             kind,
             began,
             ended,
@@ -351,7 +355,7 @@ impl Drop for Recorded {
     fn drop(&mut self) {
         let mut spans = std::mem::take(&mut *self.lock());
         if let Some(own) = spans.first_mut() {
-            own.ended = now();
+            own.ended = self.unix_ns(Instant::now());
         }
         self.to.put(exporter::Batch {
             trace: self.trace,

@@ -1,6 +1,7 @@
 //! How do spans get to a collector without anybody waiting for it?
 
-use super::{Span, otlp};
+use super::otlp;
+use super::span::Span;
 use crate::fault::chain;
 use crate::telemetry::metric::Metrics;
 use crate::tls;

@@ -1,7 +1,7 @@
 //! What do spans look like on the wire: OTLP over HTTP, as JSON?
 
 use super::exporter::Batch;
-use super::{Attribute, Span};
+use super::span::{Attribute, Span, Under};
 use kiln_protocol::digest::hex;
 use serde_json::{Value, json};
 
@@ -30,8 +30,8 @@ pub(super) fn body(worker: &str, batches: &[Batch]) -> Vec<u8> {
 fn span(batch: &Batch, span: &Span) -> Value {
     let id = |id: u64| hex(&id.to_be_bytes());
     let parent = match span.parent {
-        Some(parent) => Some(id(parent)),
-        None => batch.parent.map(|parent| hex(&parent)),
+        Under::Span(parent) => Some(id(parent)),
+        Under::Sender => batch.parent.map(|parent| hex(&parent)),
     };
     let mut value = json!({
         "traceId": hex(&batch.trace),
@@ -57,6 +57,7 @@ fn attributes(all: &[(&str, Attribute)]) -> Value {
         let value = match value {
             Attribute::Text(text) => json!({ "stringValue": text }),
             Attribute::Number(number) => json!({ "intValue": number.to_string() }),
+            Attribute::Yes => json!({ "boolValue": true }),
         };
         json!({ "key": key, "value": value })
     };

@@ -30,9 +30,9 @@ fn a_context_is_taken_where_it_is_one() {
 #[test]
 fn where_nothing_is_recorded_the_context_is_passed_on() {
     let none = Traces::off().begin(None, "q");
-    assert_eq!((none.id(), none.header()), (None, None));
+    assert_eq!((none.id(), none.header(To::Everybody)), (None, None));
     let passed = Traces::off().begin(Parent::parse(HEADER), "q");
-    assert_eq!(passed.header().as_deref(), Some(HEADER));
+    assert_eq!(passed.header(To::Asker).as_deref(), Some(HEADER));
     assert_eq!(
         passed.id().as_deref(),
         Some("0af7651916cd43dd8448eb211c80319c")
@@ -46,11 +46,11 @@ async fn one_that_its_sender_does_not_want_is_not_recorded() {
     let unwanted = HEADER.replace("-01", "-00");
     let trace = traces.begin(Parent::parse(&unwanted), "q");
     assert!(trace.recorded().is_none());
-    assert_eq!(trace.header(), Some(unwanted));
+    assert_eq!(trace.header(To::Everybody), Some(unwanted));
     let (one, other) = (traces.begin(None, "q"), traces.begin(None, "q"));
     assert_ne!(one.id(), other.id());
     assert!(
-        one.header()
+        one.header(To::Everybody)
             .is_some_and(|header| Parent::parse(&header).is_some_and(|it| it.sampled))
     );
 }
@@ -88,4 +88,43 @@ async fn a_collector_that_hangs_costs_nobody_anything_but_spans() {
         "{:?}",
         begun.elapsed()
     );
+}
+
+/// Stages that overlap are told as they were, with the gaps between others.
+#[tokio::test]
+async fn every_stage_is_told_when_it_was() {
+    let to = Traces::to("http://127.0.0.1:9", "w", Metrics::new());
+    let (traces, _exporter) = to.expect("a client can be made");
+    let trace = traces.begin(None, "q");
+    let from = Instant::now();
+    let stretch = |began: u64, ended: u64| {
+        let at = |ms| from + Duration::from_millis(ms);
+        Some(Stretch {
+            began: at(began),
+            ended: at(ended),
+        })
+    };
+    let stages = Stages {
+        acquire: stretch(0, 5),
+        run: stretch(10, 40),
+        collect: stretch(20, 60),
+        ..Stages::default()
+    };
+    trace.stages(&stages);
+    trace.waited(Some(2_000_000));
+    let recorded = trace.recorded().expect("it is recorded");
+    let spans = recorded.lock();
+    let of = |name: &str| spans.iter().find(|span| span.name == name).expect(name);
+    let ms = |later: u64, sooner: u64| later.abs_diff(sooner) / 1_000_000;
+    let (acquire, run, collect) = (of("acquire"), of("run"), of("collect"));
+    assert_eq!(ms(run.began, acquire.ended), 5, "the gap is told");
+    assert_eq!(ms(run.ended, run.began), 30);
+    assert!(collect.began < run.ended && run.ended < collect.ended);
+    let (own, wait) = (of("process q"), of("wait q"));
+    assert_eq!(wait.ended, own.began, "it is over when it is served");
+    assert!((1_900..=2_000).contains(&ms(own.began, wait.began)));
+    let ids: std::collections::BTreeSet<_> = spans.iter().map(|span| span.id).collect();
+    let sends = [To::Everybody, To::Asker].map(|to| recorded.sent(to));
+    assert_eq!(ids.len(), spans.len());
+    assert!(sends.iter().all(|id| !ids.contains(id)), "kept for later");
 }
