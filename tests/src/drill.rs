@@ -33,11 +33,20 @@ impl Drill {
     ///
     /// Where no worker is seen.
     pub fn begin(world: World) -> Self {
+        Self::at(world, PACE)
+    }
+
+    /// The same at another pace; 1 is life's own.
+    ///
+    /// # Panics
+    ///
+    /// Where no worker is seen.
+    pub fn at(world: World, pace: u32) -> Self {
         let workers = world.workers.iter();
         let workers: Vec<_> = workers
             .map(|it| (it.name().to_owned(), it.telemetry()))
             .collect();
-        let prometheus = Prometheus::start(&workers, PACE);
+        let prometheus = Prometheus::start(&workers, pace);
         let this = Self { world, prometheus };
         let seen = wait_for(FIRES, || this.prometheus.sum("kiln_ready") > 0.0);
         assert!(seen, "no worker is seen\n{}", this.world.last_words());
@@ -57,22 +66,34 @@ impl Drill {
     /// # Panics
     /// When it does not fire in time, or another that wakes somebody does.
     pub fn expect(&self, fault: &str, alert: &str, load: &mut dyn FnMut()) {
+        self.expect_all(fault, &[alert], load);
+    }
+
+    /// The same for a fault that has more than one alert.
+    ///
+    /// # Panics
+    /// When one of them does not fire in time, or another that wakes somebody does.
+    pub fn expect_all(&self, fault: &str, alerts: &[&str], load: &mut dyn FnMut()) {
         let began = Instant::now();
         let mut seen = BTreeSet::new();
         let fired = wait_for(FIRES, || {
             load();
             pause();
             seen = self.prometheus.firing();
-            seen.iter().any(|firing| firing.alert == alert)
+            let names: BTreeSet<_> = seen.iter().map(|firing| firing.alert.as_str()).collect();
+            alerts.iter().all(|alert| names.contains(alert))
         });
         let about = || format!("{fault}: {seen:?}\n{}", self.world.last_words());
-        assert!(fired, "{alert} does not fire: {}", about());
+        let alert = alerts.join(", ");
+        assert!(fired, "{alert} do not fire: {}", about());
         let others: Vec<_> = seen
             .iter()
-            .filter(|it| it.page && it.alert != alert)
+            .filter(|it| it.page && !alerts.contains(&it.alert.as_str()))
             .collect();
         assert!(others.is_empty(), "{others:?} fire too: {}", about());
-        self.cause_is_seen(alert);
+        for alert in alerts {
+            self.cause_is_seen(alert);
+        }
         let told = format!(
             "{fault:<28} {alert:<22} after {:4.1} s",
             began.elapsed().as_secs_f64()
@@ -112,6 +133,19 @@ impl Drill {
             pages.is_empty()
         });
         assert!(calm, "{pages:?} go on\n{}", self.world.last_words());
+    }
+
+    /// Waits until an alert fires no more.
+    ///
+    /// # Panics
+    /// When it goes on.
+    pub fn quiet(&self, alert: &str, load: &dyn Fn()) {
+        let over = wait_for(CALMS, || {
+            load();
+            pause();
+            !self.prometheus.firing().iter().any(|it| it.alert == alert)
+        });
+        assert!(over, "{alert} goes on\n{}", self.world.last_words());
     }
 
     /// Waits until nothing wakes anybody, under the usual load.

@@ -3,7 +3,7 @@
 //! # Layout
 //! - [`world`]: all of it together, and the verbs a test is written with
 //! - [`worker`]: one `kiln worker` with a configuration of its own
-//! - [`broker`], [`redis`], [`objects`]: the servers it leans on
+//! - [`broker`], [`redis`], [`objects`], [`clamd`]: the servers it leans on
 //! - [`prometheus`]: who asks the workers, and by whose rules
 //! - [`client`], [`letter`]: who submits jobs and hears the outcomes
 //! - [`browser`], [`collector`]: who looks at the worker's page, and hears its traces
@@ -14,6 +14,7 @@
 
 pub mod broker;
 pub mod browser;
+pub mod clamd;
 pub mod client;
 pub mod collector;
 pub mod folder;

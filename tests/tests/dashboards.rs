@@ -123,6 +123,47 @@ fn every_alert_has_a_runbook_that_names_the_figures_of_its_cause() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Checked in, an alert leads to a file of the repository; whoever serves runbooks says where.
+#[test]
+fn every_alert_leads_to_its_runbook_wherever_that_is_served() {
+    let places = |rules: &str| -> Vec<String> {
+        let of = |line: &str| {
+            Some(
+                line.trim()
+                    .strip_prefix("runbook_url: \"")?
+                    .strip_suffix('"')?
+                    .to_owned(),
+            )
+        };
+        rules.lines().filter_map(of).collect()
+    };
+    let here = places(&read("dashboards/rules/kiln.yml"));
+    assert_eq!(here.len(), alerts().len());
+    for place in &here {
+        assert!(repository().join(place).is_file(), "{place}");
+    }
+    let scratch = std::env::temp_dir().join(format!("kiln-books-{}", std::process::id()));
+    let out = scratch.display().to_string();
+    run(
+        "./build",
+        &["--out", &out, "--runbooks", "https://ops.example/kiln/"],
+    )
+    .expect("it is made");
+    let rules = std::fs::read_to_string(scratch.join("rules/kiln.yml")).expect("it was made");
+    let board =
+        std::fs::read_to_string(scratch.join("grafana/kiln-fleet.json")).expect("it was made");
+    std::fs::remove_dir_all(&scratch).expect("ours");
+    let there = places(&rules);
+    let served = here
+        .iter()
+        .map(|place| place.replace("worker/docs/runbooks", "https://ops.example/kiln"));
+    assert_eq!(there, served.collect::<Vec<_>>());
+    assert!(
+        board.contains("\"query\": \"https://ops.example/kiln\""),
+        "{board}"
+    );
+}
+
 #[test]
 fn links_between_runbooks_lead_somewhere() {
     let books = repository().join("worker/docs/runbooks");
@@ -174,6 +215,7 @@ fn every_panel_asks_a_question_and_leads_to_a_runbook_that_is_there() {
         "KilnStateUnwritable",
         "KilnWardenGone",
         "KilnLatencySlowBurn",
+        "KilnTestBuild",
     ];
     let unseen: Vec<_> = alerts
         .difference(&linked)

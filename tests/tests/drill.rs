@@ -6,6 +6,7 @@ use acceptance::drill::Drill;
 use acceptance::faults::Proxy;
 use acceptance::leftovers::wait_for;
 use acceptance::stack::broker::Broker;
+use acceptance::stack::clamd::Clamd;
 use acceptance::stack::letter::Letter;
 use acceptance::stack::objects::Objects;
 use acceptance::stack::redis::Redis;
@@ -27,11 +28,13 @@ fn batch(drill: &Drill, jobs: &[Value]) {
 fn drill_of_the_broker_and_redis() {
     let broker = Arc::new(Broker::start(""));
     let mut redis = Redis::start();
+    let mut clamd = Clamd::start();
     let mut world = World::on(Arc::clone(&broker));
     world
         .add("a", |setup| {
             setup.slots = 4;
             setup.redis = Some(redis.url());
+            setup.more = format!("[scanner]\nclamd = \"{}\"\n", clamd.address());
         })
         .up();
     world.client.wait_bound();
@@ -40,6 +43,11 @@ fn drill_of_the_broker_and_redis() {
     redis.kill9();
     drill.expect("Redis away", "KilnRedisAway", &mut || drill.load());
     redis.revive();
+
+    clamd.kill9();
+    drill.expect("clamd away", "KilnClamdAway", &mut || drill.load());
+    clamd.revive();
+    drill.calm_down();
 
     broker.kill9();
     drill.expect("broker away", "KilnBrokerAway", &mut nothing);
@@ -151,7 +159,8 @@ fn drill_of_the_pool() {
     drill.calm(&mut || drill.world.submit(&[python()]));
 
     std::fs::remove_dir_all(&image).expect("ours");
-    drill.expect("platform errors", "KilnErrorsFastBurn", &mut || {
+    let failing = ["KilnErrorsFastBurn", "KilnSandboxesFail"];
+    drill.expect_all("no sandbox can be made", &failing, &mut || {
         let mut job = python();
         job["profile"] = "broken".into();
         job["command"] = serde_json::json!(["true"]);

@@ -1,6 +1,7 @@
 //! Does the log of a worker say of each job all that an audit asks, and nothing that is the job's own?
 
 use acceptance::leftovers::wait_for;
+use acceptance::marker::lines_with;
 use acceptance::stack::world::{SOON, World, bash, fresh, id};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -9,7 +10,7 @@ use std::io::Write as _;
 use std::net::TcpStream;
 use std::time::Duration;
 
-const CODE: &str = "read line; echo marker-output $line $M $1; echo marker-error >&2; echo made > marker-file.txt; exit 3 # marker-code";
+const CODE: &str = "read line; echo marker-output $line $M $1; test ${#S} = 13 || exit 9; echo marker-error >&2; echo made > marker-file.txt; exit 3 # marker-code";
 
 /// A job whose every part has a word in it that nobody may log.
 fn marked() -> Value {
@@ -17,7 +18,7 @@ fn marked() -> Value {
         "schema": "kiln.job.v1", "id": fresh("job"), "profile": "bash", "code": CODE,
         "args": ["marker-arg"], "stdin": "marker-stdin\n", "env": {"M": "marker-env", "MARKER_NAME": "x"},
         "files": [{"path": "marker-input\u{1b}[2J\n.txt", "text": "marker-content"}],
-        "labels": {"marker-key": "marker-label"}, "idempotency_key": fresh("marker-idempotency"),
+        "secrets": {"S": "sealed"}, "labels": {"marker-key": "marker-label"}, "idempotency_key": fresh("marker-idempotency"),
         "limits": {"wall_ms": 20_000},
     })
 }
@@ -55,7 +56,15 @@ fn poke(world: &World) {
 
 #[test]
 fn every_job_has_one_event_and_no_word_of_its_own_is_logged_at_any_level() {
-    let world = World::up(2);
+    let world = World::with(|setup| {
+        setup.more = "[secrets.sealed]\nenvironment = \"SEALED\"\ntenants = [\"default\"]\nprofiles = [\"bash\"]\n".to_owned();
+        setup
+            .env
+            .push(("KILN_AMQP__TRUST_TENANT".to_owned(), "true".to_owned()));
+        setup
+            .env
+            .push(("SEALED".to_owned(), "marker-secret".to_owned()));
+    });
     let log = || world.workers[0].logs();
     let changed = |word: &str| {
         assert!(
@@ -130,12 +139,18 @@ fn every_job_has_one_event_and_no_word_of_its_own_is_logged_at_any_level() {
         json!([sha256(&"x".repeat(300_000))])
     );
 
-    let marked: Vec<_> = log()
-        .lines()
-        .filter(|line| line.to_lowercase().contains("marker"))
-        .map(str::to_owned)
-        .collect();
+    let text = log();
+    let marked = lines_with(&text, "marker");
     assert!(marked.is_empty(), "{marked:#?}");
+    // Whose job it is may be said, so the same look at the same log finds that.
+    let mut tenants = bash("true");
+    tenants["tenant"] = "marker-tenant".into();
+    world.serve(&tenants);
+    done(&world, &id(&tenants));
+    let text = log();
+    let marked = lines_with(&text, "marker");
+    let theirs = |line: &&str| line.contains("\"tenant\":\"marker-tenant\"");
+    assert!(marked.iter().any(theirs), "the look finds nothing: {text}");
     assert!(
         log()
             .lines()

@@ -14,7 +14,7 @@ CONFIRMS = 'kiln_amqp_publish_confirm_seconds_bucket{{instance="w1",le="{}"}}'
 
 ALERTS = (
     Alert(
-        "KilnBrokerAway", "page", "min by (instance) (kiln_amqp_connected) == 0", "1m",
+        "KilnBrokerAway", "page", "min by (instance) (kiln_amqp_connected) == 0", "30s",
         "The worker {{ $labels.instance }} has no connection to RabbitMQ",
         ("kiln_amqp_connected", "kiln_amqp_reconnects_total"),
         Case("5m", {UP: "1x8 0x20", OUT: "1x40"}, (W1,)),

@@ -3,6 +3,7 @@
 from alert import Alert, Case
 
 W1 = {"instance": "w1"}
+BUILD = 'kiln_build_info{{instance="{}",version="1",revision="{}",features="{}"}}'
 
 ALERTS = (
     Alert(
@@ -30,11 +31,18 @@ ALERTS = (
         Case("2h", {'process_resident_memory_bytes{instance="w1",job="kiln"}': "2e8+1e5x600"}),
     ),
     Alert(
-        "KilnVersionsMixed", "ticket", "count(count by (version) (kiln_build_info)) > 1", "6h",
-        "Workers of two versions have run beside each other for six hours",
+        "KilnVersionsMixed", "ticket", "count(count by (version, revision) (kiln_build_info)) > 1", "6h",
+        "Workers of two builds have run beside each other for six hours",
         ("kiln_build_info",),
-        Case("7h", {'kiln_build_info{instance="w1",version="1"}': "1x1800", 'kiln_build_info{instance="w2",version="2"}': "1x1800"},
+        Case("7h", {BUILD.format("w1", "1111111", "none"): "1x1800", BUILD.format("w2", "2222222", "none"): "1x1800"},
              ({},)),
-        Case("7h", {'kiln_build_info{instance="w1",version="1"}': "1x1800", 'kiln_build_info{instance="w2",version="1"}': "1x1800"}),
+        Case("7h", {BUILD.format("w1", "1111111", "none"): "1x1800", BUILD.format("w2", "1111111", "none"): "1x1800"}),
+    ),
+    Alert(
+        "KilnTestBuild", "ticket", 'max by (instance, features) (kiln_build_info{features!="none"}) > 0', "0s",
+        "The worker {{ $labels.instance }} is built for tests: {{ $labels.features }}",
+        ("kiln_build_info",),
+        Case("5m", {BUILD.format("w1", "1111111", "unguarded"): "1x30"}, ({**W1, "features": "unguarded"},)),
+        Case("5m", {BUILD.format("w1", "1111111", "none"): "1x30"}),
     ),
 )

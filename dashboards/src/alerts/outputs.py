@@ -19,11 +19,19 @@ ALERTS = (
     Alert(
         "KilnScannerBlind", "page",
         """sum by (instance) (rate(kiln_scan_total{verdict=~"unscannable|unscanned"}[5m]))
-           / sum by (instance) (rate(kiln_scan_total[5m])) > 0.5""", "5m",
+           / sum by (instance) (rate(kiln_scan_total[5m])) > 0.5
+           unless on (instance) kiln_clamd_up == 0""", "5m",
         "The gate of {{ $labels.instance }} cannot look at most of what jobs make, and withholds it",
         ("kiln_scan_total", "kiln_scan_seconds"),
         Case("15m", {SCANS.format("unscannable"): "0+9x60", SCANS.format("clean"): "0+1x60"}, (W1,)),
         Case("15m", {SCANS.format("unscannable"): "0+1x60", SCANS.format("clean"): "0+9x60"}),
+    ),
+    Alert(
+        "KilnClamdAway", "page", "kiln_clamd_up == 0", "30s",
+        "The worker {{ $labels.instance }} does not reach its clamd: every file that a job makes is withheld",
+        ("kiln_clamd_up", "kiln_scan_total"),
+        Case("5m", {'kiln_clamd_up{instance="w1"}': "1x8 0x20"}, (W1,)),
+        Case("5m", {'kiln_clamd_up{instance="w1"}': "1x8 0 1x30"}),
     ),
     Alert(
         "KilnScansSlow", "ticket",

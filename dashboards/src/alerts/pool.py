@@ -22,14 +22,14 @@ ALERTS = (
         Case("10m", {WAITING: "3 3 3 0 3 3 3 0 3 3 3 0 3 3 3 0 3 3 3 0 3 3 3 0 3 3 3 0 3 3 3 0 3 3 3 0 3 3 3 0", FAILED: "0x60"}),
     ),
     Alert(
-        "KilnSandboxesFail", "ticket", "increase(kiln_pool_refill_failures_total[5m]) > 2", "1m",
+        "KilnSandboxesFail", "ticket", "increase(kiln_pool_refill_failures_total[5m]) > 2", "30s",
         "The worker {{ $labels.instance }} cannot make sandboxes",
         ("kiln_pool_refill_failures_total", "kiln_faults_total"),
         Case("10m", {FAILED: "0x10 0+1x40"}, (W1,)),
         Case("10m", {FAILED: "0x10 1x40"}),
     ),
     Alert(
-        "KilnWardenGone", "page", 'kiln_ready_condition{condition="pool"} == 0', "1m",
+        "KilnWardenGone", "page", 'kiln_ready_condition{condition="pool"} == 0', "30s",
         "The warden of {{ $labels.instance }} is gone, and every sandbox with it",
         ("kiln_ready_condition", "kiln_pool_sandboxes"),
         Case("5m", {'kiln_ready_condition{condition="pool",instance="w1"}': "0x30"}, ({**W1, "condition": "pool"},)),

@@ -14,7 +14,7 @@ FULL = "128 * 1024 * 1024"
 ALERTS = (
     Alert(
         "KilnStoreAway", "page",
-        f'kiln_store_up == 0 unless on (instance) kiln_disk_free_bytes{{place="store"}} < {FULL}', "1m",
+        f'kiln_store_up == 0 unless on (instance) kiln_disk_free_bytes{{place="store"}} < {FULL}', "30s",
         "The store does not do what {{ $labels.instance }} asks: no new job is taken",
         ("kiln_store_up", "kiln_store_request_seconds"),
         Case("5m", {STORE_UP: "1x8 0x20", FREE: "9e9x30"}, (W1,)),
@@ -53,7 +53,7 @@ ALERTS = (
         Case("5m", {STATE: "0x30", STATE_FREE: "1e6x30"}),
     ),
     Alert(
-        "KilnRedisAway", "ticket", "kiln_redis_up == 0", "2m",
+        "KilnRedisAway", "ticket", "kiln_redis_up == 0", "30s",
         "Redis does not answer {{ $labels.instance }}: jobs go on, the fleet's record does not",
         ("kiln_redis_up", "kiln_redis_lag_seconds"),
         Case("5m", {'kiln_redis_up{instance="w1"}': "0x30"}, (W1,)),

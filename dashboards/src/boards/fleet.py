@@ -64,7 +64,7 @@ FLEET = Dashboard(
                 Query(f"process_resident_memory_bytes{{{I},job=\"kiln\"}} / 1048576", "MiB"),
             ), kind="table", width=16, height=6),
             Panel("Versions", "Which builds run, and how many of each?",
-                  (Query("count by (version) (kiln_build_info)", "workers"),), kind="table", width=8, height=6, runbook="KilnVersionsMixed"),
+                  (Query("count by (version, revision, rustc, features) (kiln_build_info)", "workers"),), kind="table", width=8, height=6, runbook="KilnVersionsMixed"),
         )),
     ),
 )

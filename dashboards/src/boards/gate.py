@@ -2,22 +2,27 @@
 
 from model import Dashboard, Panel, Query, Row
 
-from .common import I, percentiles, quantile, total
+from .common import I, UP, percentiles, quantile, state, total
 
 GATE = Dashboard(
     "kiln-gate", "Kiln / Artifact gate and security", "Is what comes out looked at, and what tries to get out by itself?",
     rows=(
         Row("What comes out?", (
             Panel("Artifacts", "How many files are let out, and how many are kept back?",
-                  (Query(total("kiln_artifacts_total", "state"), "{{state}}"),), unit="ops", stacked=True, runbook="KilnMaliciousArtifacts",
+                  (Query(total("kiln_artifacts_total", "state"), "{{state}}"),), unit="ops", stacked=True, width=6, runbook="KilnMaliciousArtifacts",
                   quiet="jobs that make no files"),
             Panel("Verdicts", "What does the gate think of what jobs make?", (Query(total("kiln_scan_total", "verdict"), "{{verdict}}"),),
-                  unit="ops", stacked=True, runbook="KilnScannerBlind", quiet="jobs that make no files"),
+                  unit="ops", stacked=True, width=6, runbook="KilnScannerBlind", quiet="jobs that make no files"),
             Panel("Kept back", "Which part of the files is kept back?", (
                 Query(f"sum(rate(kiln_artifacts_total{{{I},state=\"withheld\"}}[$__rate_interval])) / sum(rate(kiln_artifacts_total{{{I}}}[$__rate_interval]))",
-                      "withheld"),), unit="percentunit", high=1, quiet="jobs that make no files"),
+                      "withheld"),), unit="percentunit", high=1, width=6, quiet="jobs that make no files"),
+            Panel("Outputs cut", "Of how many outputs is a part kept back, for a secret that was in it?",
+                  (Query(total("kiln_streams_withheld_total"), "outputs"),), unit="ops", width=6),
         )),
         Row("Does the gate hold up?", (
+            state("clamd answers", "Is the other engine there that is asked about files: without it all are withheld?",
+                  (Query(f"kiln_clamd_up{{{I}}}", "{{instance}}"),), UP, width=24, height=4, runbook="KilnClamdAway",
+                  quiet="a worker that asks no clamd"),
             Panel("Scans", "How long does the gate take for all that one job made?", percentiles("kiln_scan_seconds"), unit="s", log=True, low=None,
                   runbook="KilnScansSlow", quiet="jobs that make no files"),
             Panel("Stage scan, 99 %", "How long does the gate hold up a job?",

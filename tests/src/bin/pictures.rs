@@ -6,6 +6,8 @@ use acceptance::dashboards;
 use acceptance::drill::PACE;
 use acceptance::leftovers::wait_for;
 use acceptance::stack::broker::Broker;
+use acceptance::stack::clamd::Clamd;
+use acceptance::stack::collector::Collector;
 use acceptance::stack::letter::Letter;
 use acceptance::stack::prometheus::Prometheus;
 use acceptance::stack::redis::Redis;
@@ -17,11 +19,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What is drawn, up to now.
-const SPAN: Duration = Duration::from_secs(150);
+const SPAN: Duration = Duration::from_secs(170);
+
+/// One host that is allowed and not there, and one that is not.
+const REACHING: &str = "import urllib.request as r\n\
+                        for url in 'http://api.example.com/', 'http://elsewhere.example/':\n    \
+                            try: r.urlopen(url, timeout=2)\n    \
+                            except OSError: pass\n";
 
 /// A file that opens something when it is looked at, and one that pretends to be another.
 const HOSTILE: &str = "printf '<svg xmlns=\"http://www.w3.org/2000/svg\"><script>alert(1)</script></svg>' > a.svg; \
-                       printf 'MZ\\220\\000' > report.pdf; echo 'a,b\n=cmd|\"/c calc\"!A1,2' > b.csv";
+                       printf 'MZ\\220\\000' > report.pdf; \
+                       printf 'key=ghp_%s%s\\n' x9K2mQ7vB4nR8tW1pL5j x9K2mQ7vB4nR8tW1pL5j; echo 'a,b\n=cmd|\"/c calc\"!A1,2' > b.csv";
 
 fn send(world: &World, key: &str, jobs: &[Value]) {
     let letters = jobs.iter().map(|job| Letter::job(key, job).stamped());
@@ -39,6 +48,12 @@ fn load(world: &World, seconds: u64) {
         let mut slow = bash("while :; do :; done");
         slow["limits"] = json!({"cpu_ms": 100});
         send(world, "interactive", &[bash("echo well"), python]);
+        if round.is_multiple_of(6) {
+            let mut reaching = bash(REACHING);
+            reaching["profile"] = "python".into();
+            reaching["network"] = json!({"allow": ["api.example.com:80"]});
+            send(world, "batch", &[reaching]);
+        }
         match round % 4 {
             0 => send(world, "batch", &[bash("exit 3"), bash(HOSTILE)]),
             1 => send(world, "batch", &[slow]),
@@ -56,11 +71,16 @@ fn main() -> ExitCode {
     };
     let broker = Arc::new(Broker::start(""));
     let mut redis = Redis::start();
+    let (mut clamd, collector) = (Clamd::start(), Collector::start());
     let mut world = World::on(Arc::clone(&broker));
     world
         .add("worker-a", |setup| {
             setup.slots = 4;
             setup.redis = Some(redis.url());
+            setup.more = format!("[scanner]\nclamd = \"{}\"\n\n", clamd.address());
+            setup.more += "[profiles.python.network]\nallow = [\"api.example.com:80\"]\n\n";
+            let otlp = ("KILN_TELEMETRY__OTLP".to_owned(), collector.url());
+            setup.env.push(otlp);
             setup.more += "[tenants.acme]\nshare = 1\n\n[profiles.bash.pool]\nmin = 2\nmax = 3\n";
         })
         .up();
@@ -73,6 +93,10 @@ fn main() -> ExitCode {
     load(&world, 15);
     redis.revive();
     load(&world, 10);
+    clamd.kill9();
+    load(&world, 12);
+    clamd.revive();
+    load(&world, 8);
     broker.kill9();
     wait_for(Duration::from_secs(12), || false);
     broker.revive();

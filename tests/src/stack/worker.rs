@@ -39,6 +39,8 @@ pub struct Setup {
     pub checkpoints: bool,
     /// Built so that guards of its sandboxes can be taken off: these are.
     pub without: Option<&'static str>,
+    /// Another program than the one that is tested.
+    pub program: Option<PathBuf>,
     /// What it may call its own: runtime folder, control group, uids.
     pub scope: Scope,
 }
@@ -122,6 +124,9 @@ impl Worker {
     }
 
     fn program(&self) -> PathBuf {
+        if let Some(program) = &self.setup.program {
+            return program.clone();
+        }
         match (self.setup.checkpoints, self.setup.without) {
             (true, _) => places::kiln_checkpoints(),
             (false, Some(_)) => places::kiln_unguarded(),

@@ -101,6 +101,7 @@ impl World {
             state: None,
             checkpoints: false,
             without: None,
+            program: None,
             scope: self.scope.clone(),
         };
         change(&mut setup);

@@ -16,8 +16,10 @@ use crate::intake::amqp::{Broker, BrokerError, BrokerOptions};
 use crate::journal::{Journal, JournalError};
 use crate::pool::watch::{Watch, Watchers};
 use crate::registry::{Identity, Registry};
+use crate::screen::clamd::Clamd;
 use crate::service::{self, Drained, Parts, Signals, Terms};
 use crate::store::ledger::Ledger;
+use crate::telemetry::engines;
 use crate::telemetry::event::Reaped;
 use crate::telemetry::holdings::{Holdings, Watching};
 use crate::telemetry::metric::{Disk, Metrics, Orphan};
@@ -139,6 +141,8 @@ async fn serve(config: Config, amqp: Amqp, prepared: Prepared) -> Result<Exit, S
         "takes jobs"
     );
     let _watching = watch(&config, &engine, &metrics);
+    let clamd = config.scanner.clamd.clone().map(Clamd::new);
+    let _asking = clamd.map(|clamd| engines::ask(clamd, Arc::clone(&metrics)));
     let drain_asked = registry.clone();
     let parts = Parts {
         engine,

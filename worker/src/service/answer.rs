@@ -94,12 +94,18 @@ impl Service {
         let put = || self.ledger.commit(&address.id, Arc::clone(&document));
         match self.waited(ticket, put).await? {
             Committed::Ours => {
+                if outcome.duplicate_of.is_some() {
+                    self.metrics.duplicate();
+                }
                 self.metrics
                     .answered(address.class, &address.profile, outcome);
                 wide::done(&address.delivery(None, None), None, outcome);
                 Ok(document)
             }
-            Committed::Theirs(theirs) => Ok(theirs),
+            Committed::Theirs(theirs) => {
+                self.metrics.duplicate();
+                Ok(theirs)
+            }
         }
     }
 

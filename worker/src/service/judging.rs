@@ -64,10 +64,7 @@ impl Service {
         match self.twin(job, ticket).await? {
             Twin::First => {}
             Twin::Unanswered => return Ok(Verdict::Later),
-            Twin::Copy(outcome) => {
-                self.metrics.duplicate();
-                return Ok(Verdict::Conclude(outcome));
-            }
+            Twin::Copy(outcome) => return Ok(Verdict::Conclude(outcome)),
         }
         if !again {
             return Ok(Verdict::Run { crashes: 0 });

@@ -298,10 +298,13 @@ impl Service {
     fn count(&self, address: &Address, finished: &Finished) -> Option<u64> {
         let outcome = &finished.outcome;
         if finished.ours {
-            self.metrics.outcome(address.class, outcome);
+            let Address { class, profile, .. } = address;
+            self.metrics.outcome(*class, profile, outcome);
             if let Some(us) = outcome.timing_us.queue_wait {
                 self.metrics.queue_wait(Duration::from_micros(us));
             }
+        } else {
+            self.metrics.duplicate();
         }
         let usage = &outcome.usage;
         let cpu_us = usage.cpu_user_us? + usage.cpu_system_us.unwrap_or(0);

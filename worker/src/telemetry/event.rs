@@ -160,6 +160,27 @@ impl DrainBegan {
     }
 }
 
+/// The other engine that looks at files was asked whether it is there.
+#[derive(Debug)]
+pub(crate) struct Engine<'a> {
+    /// Why it does not answer, where it does not.
+    pub(crate) why: Option<&'a str>,
+    /// Whether it was otherwise before.
+    pub(crate) changed: bool,
+}
+
+impl Engine<'_> {
+    pub(crate) fn emit(self, metrics: &Metrics) {
+        let Self { why, changed } = self;
+        metrics.clamd_up(why.is_none());
+        match why {
+            _ if !changed => {}
+            None => tracing::info!("clamd answers"),
+            Some(why) => tracing::warn!(why, "clamd does not answer: all files are withheld"),
+        }
+    }
+}
+
 /// What somebody dead had left was removed.
 #[derive(Debug)]
 pub(crate) struct Reaped {

@@ -5,10 +5,13 @@
 //! holds an id, and each has a closed set of words.
 
 mod around;
+mod build;
 mod held;
 mod label;
+mod told;
 
-use super::names::Names;
+use super::names::{IntGauge, IntGaugeVec, Names};
+use super::neighbours::Neighbours;
 use super::pool::PoolFigures;
 use super::readiness::{Condition, Readiness};
 use super::recent::Recent;
@@ -17,7 +20,7 @@ use crate::egress::tally::Decision;
 use held::Ages;
 pub use held::Held;
 use kiln_protocol::job::Class;
-use kiln_protocol::outcome::{ArtifactState, Outcome, Start, Status, TimingUs, Verdict};
+use kiln_protocol::outcome::{Status, Verdict};
 use kiln_warden::profile::Profiles;
 pub use label::{
     AckResult, Canary, DeadReason, Direction, Disk, Holding, Limit, Orphan, Role, Step,
@@ -31,7 +34,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub(super) const OTHER: &str = "other";
 
 /// Queues that have a label of their own.
-const QUEUES_MAX: usize = 128;
+const QUEUES_MAX: usize = 64;
+
+/// Profiles that have a label of their own: those built in, then the others by name.
+const PROFILES_MAX: usize = 16;
 
 /// Everything that is counted.
 #[derive(Debug)]
@@ -44,6 +50,7 @@ pub struct Metrics {
     pub(super) pool: PoolFigures,
     /// What the status page shows.
     pub(super) recent: Recent,
+    pub(super) neighbours: Neighbours,
 }
 
 /// What a worker has to do.
@@ -69,16 +76,14 @@ impl Metrics {
         let metrics = Self {
             pool: PoolFigures::new(&names),
             names,
-            profiles: profiles.names().into_iter().map(str::to_owned).collect(),
+            profiles: labelled(profiles),
             queues: Mutex::default(),
             recent: Recent::new(),
+            neighbours: Neighbours::default(),
             ages: Arc::default(),
         };
         let names = &metrics.names;
-        names
-            .build_info
-            .with_label_values(&[env!("CARGO_PKG_VERSION")])
-            .set(1);
+        names.build_info.with_label_values(&build::BUILD).set(1);
         // A counter that appears with its first event hides that event from `rate()`.
         for role in Role::ALL {
             names.connected.with_label_values(&[role.as_str()]).set(0);
@@ -150,116 +155,6 @@ impl Metrics {
     /// A delivery that is to be answered, until what is returned is dropped.
     pub fn hold(&self) -> Held {
         self.ages.hold()
-    }
-
-    /// A committed outcome: [`Metrics::job`], [`Metrics::timing`], its artifacts and how it got its
-    /// sandbox. A copy of another job's outcome ran nothing and counts as a job alone.
-    pub fn outcome(&self, class: Class, outcome: &Outcome) {
-        let sandbox = outcome.sandbox.as_ref();
-        let profile = sandbox.map_or(OTHER, |sandbox| &sandbox.profile);
-        self.job(class, profile, outcome.status);
-        self.recent.ran(outcome);
-        if outcome.duplicate_of.is_some() {
-            return;
-        }
-        self.timing(&outcome.timing_us);
-        self.latency(class, &outcome.timing_us);
-        for limit in Limit::ALL {
-            if limit.was_hit(outcome) {
-                let figure = self.names.limits_hit.with_label_values(&[limit.as_str()]);
-                figure.inc();
-            }
-        }
-        for artifact in &outcome.artifacts {
-            self.artifact(artifact.state);
-            self.scanned(artifact.verdict);
-        }
-        if let Some(sandbox) = sandbox {
-            let took = outcome.timing_us.acquire.map(Duration::from_micros);
-            self.acquired(&sandbox.profile, sandbox.start, took);
-        }
-    }
-
-    /// A committed outcome that no run made.
-    pub fn answered(&self, class: Class, profile: &str, outcome: &Outcome) {
-        self.job(class, profile, outcome.status);
-        self.recent.answered(outcome);
-    }
-
-    /// A committed outcome, once a job.
-    pub fn job(&self, class: Class, profile: &str, status: Status) {
-        let labels = [class.as_str(), self.profile(profile), status.as_str()];
-        self.names.jobs.with_label_values(&labels).inc();
-    }
-
-    /// How long each stage of a job took; what is unknown is not observed.
-    pub fn timing(&self, timing: &TimingUs) {
-        let seconds = |us: u64| Duration::from_micros(us).as_secs_f64();
-        for (stage, took) in [
-            ("acquire", timing.acquire),
-            ("stage_in", timing.stage_in),
-            ("run", timing.run),
-            ("collect", timing.collect),
-            ("scan", timing.scan),
-            ("store", timing.store),
-        ] {
-            if let Some(us) = took {
-                let stage = self.names.job_stage.with_label_values(&[stage]);
-                stage.observe(seconds(us));
-            }
-        }
-        if let Some(scan) = timing.scan {
-            self.names.scan_seconds.observe(seconds(scan));
-        }
-        if let Some(run) = timing.run {
-            self.names.job_run.observe(seconds(run));
-        }
-        if let (Some(total), Some(run)) = (timing.total, timing.run) {
-            let waited = timing.queue_wait.unwrap_or(0);
-            let ours = total.saturating_sub(run).saturating_sub(waited);
-            self.names.job_overhead.observe(seconds(ours));
-        }
-    }
-
-    /// How long the client waited for us: for what was not its program's own time.
-    fn latency(&self, class: Class, timing: &TimingUs) {
-        if let Some(total) = timing.total {
-            let ours = Duration::from_micros(total.saturating_sub(timing.run.unwrap_or(0)));
-            let figure = self.names.job_latency.with_label_values(&[class.as_str()]);
-            figure.observe(ours.as_secs_f64());
-        }
-    }
-
-    /// How long it took to tell everybody of a committed outcome.
-    pub fn published(&self, took: Duration) {
-        let figure = self.names.job_stage.with_label_values(&["publish"]);
-        figure.observe(took.as_secs_f64());
-    }
-
-    /// How a job got its sandbox.
-    pub fn acquired(&self, profile: &str, start: Start, took: Option<Duration>) {
-        let start = match start {
-            Start::Warm => "warm",
-            Start::Cold => "cold",
-        };
-        let labels = [self.profile(profile), start];
-        self.names.pool_acquire.with_label_values(&labels).inc();
-        if let Some(took) = took {
-            self.names.pool_acquire_seconds.observe(took.as_secs_f64());
-        }
-    }
-
-    pub fn artifact(&self, state: ArtifactState) {
-        let state = match state {
-            ArtifactState::Released => "released",
-            ArtifactState::Withheld => "withheld",
-        };
-        self.names.artifacts.with_label_values(&[state]).inc();
-    }
-
-    /// What the gate was told of a file.
-    pub fn scanned(&self, verdict: Verdict) {
-        self.names.scan.with_label_values(&[verdict.as_str()]).inc();
     }
 
     pub fn queue_wait(&self, waited: Duration) {
@@ -347,7 +242,7 @@ impl Metrics {
 
     /// How many jobs run, may run, and are here.
     pub(super) fn load(&self) -> Load {
-        let of = |gauge: &prometheus::IntGauge| u64::try_from(gauge.get()).unwrap_or(0);
+        let of = |gauge: &IntGauge| u64::try_from(gauge.get()).unwrap_or(0);
         Load {
             slots: of(&self.names.slots),
             busy: of(&self.names.slots_busy),
@@ -385,8 +280,18 @@ impl Listen for Metrics {
     }
 }
 
+/// The profiles that have a label of their own.
+fn labelled(profiles: &Profiles) -> BTreeSet<String> {
+    let built_in = Profiles::built_in();
+    let known: BTreeSet<&str> = built_in.names().into_iter().collect();
+    let mut all: Vec<&str> = profiles.names();
+    all.sort_unstable_by_key(|name| (!known.contains(name), *name));
+    let labelled = all.into_iter().take(PROFILES_MAX);
+    labelled.map(str::to_owned).collect()
+}
+
 /// Takes a figure out: what is not known is not there.
-fn forget(figures: &prometheus::IntGaugeVec, labels: &[&str]) {
+fn forget(figures: &IntGaugeVec, labels: &[&str]) {
     if figures.remove_label_values(labels).is_err() {
         // It was not there either.
     }

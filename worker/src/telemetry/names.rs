@@ -1,11 +1,16 @@
 //! What is each figure called? Only this file knows the names; they are an interface.
 
 use super::process::Process;
+#[cfg(feature = "uncounted")]
+use super::silent::{Gauge, GaugeVec, Histogram, HistogramVec, IntCounter};
+#[cfg(feature = "uncounted")]
+pub(super) use super::silent::{IntCounterVec, IntGauge, IntGaugeVec};
 use prometheus::core::Collector;
-use prometheus::{
-    Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
-    IntGaugeVec, Opts, Registry, TextEncoder,
-};
+#[cfg(not(feature = "uncounted"))]
+use prometheus::{Gauge, GaugeVec, Histogram, HistogramVec, IntCounter};
+#[cfg(not(feature = "uncounted"))]
+pub(super) use prometheus::{IntCounterVec, IntGauge, IntGaugeVec};
+use prometheus::{Opts, Registry, TextEncoder};
 
 /// Before every name.
 const NAMESPACE: &str = "kiln";
@@ -35,7 +40,7 @@ macro_rules! figures {
         impl Names {
             pub(super) fn new() -> Self {
                 let registry = Registry::new();
-                register(&registry, Process::new());
+                Process::new().enter(&registry);
                 Self {
                     $($field: named(&registry, ($name, $help), &[$($label),*], $bounds),)*
                     registry,
@@ -49,7 +54,7 @@ macro_rules! figures {
 const NONE: [f64; 0] = [];
 
 figures! {
-    build_info: IntGaugeVec = "build_info", "Which build this is; always 1", ["version"], &NONE;
+    build_info: IntGaugeVec = "build_info", "Which build this is; always 1", ["version", "revision", "rustc", "features"], &NONE;
     clock: Gauge = "clock_seconds", "The worker's clock, in seconds since 1970", [], &NONE;
     ready: IntGauge = "ready", "Whether jobs are taken", [], &NONE;
     condition: IntGaugeVec = "ready_condition", "Whether a condition of readiness holds", ["condition"], &NONE;
@@ -100,8 +105,10 @@ figures! {
     disk_free: IntGaugeVec = "disk_free_bytes", "Free bytes under a folder of the worker's", ["place"], &NONE;
     disk_size: IntGaugeVec = "disk_size_bytes", "Size of the disk under a folder of the worker's", ["place"], &NONE;
     artifacts: IntCounterVec = "artifacts_total", "Files that jobs made", ["state"], &NONE;
+    streams_withheld: IntCounter = "streams_withheld_total", "Outputs of jobs of which the gate held something back", [], &NONE;
     scan: IntCounterVec = "scan_total", "Files that were scanned, by what the gate was told of them", ["verdict"], &NONE;
     scan_seconds: Histogram = "scan_seconds", "How long the gate took with all that one job made", [], &SHORT;
+    clamd_up: IntGaugeVec = "clamd_up", "Whether the clamd answers that is asked about files", [], &NONE;
     store_request: HistogramVec = "store_request_seconds", "How long the store took", ["op", "result"], &SHORT;
     store_up: IntGauge = "store_up", "Whether the store answers and has room", [], &NONE;
     store_bytes: IntCounterVec = "store_bytes_total", "Bytes to the store and from it", ["direction"], &NONE;
@@ -124,57 +131,22 @@ fn opts(name: &str, help: &str) -> Opts {
     Opts::new(name, help).namespace(NAMESPACE)
 }
 
+/// What can be entered into a registry.
+pub(super) trait Entered {
+    fn enter(self, registry: &Registry);
+}
+
+impl<T: Collector + 'static> Entered for T {
+    fn enter(self, registry: &Registry) {
+        registry
+            .register(Box::new(self))
+            .expect("each name is given once");
+    }
+}
+
 /// A kind of figure that can be made of a name.
-pub(super) trait Registered: Collector + Clone + Sized + 'static {
+pub(super) trait Registered: Entered + Clone + Sized {
     fn make(opts: Opts, labels: &[&str], buckets: &[f64]) -> prometheus::Result<Self>;
-}
-
-impl Registered for IntCounter {
-    fn make(opts: Opts, _: &[&str], _: &[f64]) -> prometheus::Result<Self> {
-        Self::with_opts(opts)
-    }
-}
-
-impl Registered for IntCounterVec {
-    fn make(opts: Opts, labels: &[&str], _: &[f64]) -> prometheus::Result<Self> {
-        Self::new(opts, labels)
-    }
-}
-
-impl Registered for IntGauge {
-    fn make(opts: Opts, _: &[&str], _: &[f64]) -> prometheus::Result<Self> {
-        Self::with_opts(opts)
-    }
-}
-
-impl Registered for IntGaugeVec {
-    fn make(opts: Opts, labels: &[&str], _: &[f64]) -> prometheus::Result<Self> {
-        Self::new(opts, labels)
-    }
-}
-
-impl Registered for Gauge {
-    fn make(opts: Opts, _: &[&str], _: &[f64]) -> prometheus::Result<Self> {
-        Self::with_opts(opts)
-    }
-}
-
-impl Registered for GaugeVec {
-    fn make(opts: Opts, labels: &[&str], _: &[f64]) -> prometheus::Result<Self> {
-        Self::new(opts, labels)
-    }
-}
-
-impl Registered for Histogram {
-    fn make(opts: Opts, _: &[&str], buckets: &[f64]) -> prometheus::Result<Self> {
-        Self::with_opts(HistogramOpts::from(opts).buckets(buckets.to_vec()))
-    }
-}
-
-impl Registered for HistogramVec {
-    fn make(opts: Opts, labels: &[&str], buckets: &[f64]) -> prometheus::Result<Self> {
-        Self::new(HistogramOpts::from(opts).buckets(buckets.to_vec()), labels)
-    }
 }
 
 fn named<T: Registered>(
@@ -185,12 +157,6 @@ fn named<T: Registered>(
 ) -> T {
     let made =
         T::make(opts(name, help), labels, buckets).expect("names and labels are plain words");
-    register(registry, made.clone());
+    made.clone().enter(registry);
     made
-}
-
-fn register(registry: &Registry, collector: impl Collector + 'static) {
-    registry
-        .register(Box::new(collector))
-        .expect("each name is given once");
 }

@@ -2,11 +2,10 @@
 
 use super::event::{Made, NotMade};
 use super::metric::{Metrics, gauge};
-use super::names::Names;
+use super::names::{IntCounterVec, IntGauge, IntGaugeVec, Names};
 use crate::pool::phase::Phase;
 use crate::pool::watch::{Moved, News, Watch};
 use kiln_warden::wire::{ResidueKind, SandboxId};
-use prometheus::{IntCounterVec, IntGaugeVec};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
@@ -63,6 +62,9 @@ impl PoolFigures {
     }
 
     pub(super) fn moved(&self, moved: &Moved, profile: &str) {
+        if cfg!(feature = "uncounted") {
+            return;
+        }
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let before = last.remove(&moved.id);
         if let Some(before) = &before {
@@ -94,7 +96,7 @@ impl PoolFigures {
         }
     }
 
-    fn in_phase(&self, profile: &str, phase: Phase) -> prometheus::IntGauge {
+    fn in_phase(&self, profile: &str, phase: Phase) -> IntGauge {
         self.sandboxes.with_label_values(&[profile, word(phase)])
     }
 }
@@ -126,11 +128,13 @@ impl Watch for Metrics {
             News::Made { profile, took } => {
                 let profile = self.profile(profile);
                 self.pool.in_phase(profile, Phase::Cold).dec();
+                self.neighbours.made(profile);
                 Made { took }.emit(self);
             }
             News::NotMade { profile, why } => {
                 self.pool.in_phase(self.profile(profile), Phase::Cold).dec();
                 if let Some(why) = why {
+                    self.neighbours.not_made(self.profile(profile), why);
                     NotMade { profile, why }.emit(self);
                 }
             }

@@ -39,6 +39,9 @@ pub(super) const STAGES: [&str; 8] = [
     "overhead",
 ];
 
+/// What is said of a failure of ours whose job is tried again.
+pub(super) const RETRIED: &str = "retried";
+
 /// What happened of late.
 #[derive(Debug)]
 pub(super) struct Recent {
@@ -51,8 +54,6 @@ struct Kept {
     ended: Ring<Ended, BARS>,
     took: Ring<[Ladder; STAGES.len()], STEPS>,
     failures: BTreeMap<(What, String), Failed>,
-    /// Told by the registry; nothing where nothing is tracked.
-    redis: Option<Since>,
 }
 
 /// Jobs that ended in one bar.
@@ -90,13 +91,6 @@ pub enum Who {
 struct Failed {
     count: u64,
     last: Instant,
-}
-
-/// Whether something is there, and since when that is so.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Since {
-    pub(super) up: bool,
-    pub(super) at: Instant,
 }
 
 /// All of it, to be shown.
@@ -159,7 +153,6 @@ impl Recent {
                 ended: Ring::new(BAR),
                 took: Ring::new(STEP),
                 failures: BTreeMap::new(),
-                redis: None,
             }),
         }
     }
@@ -205,19 +198,6 @@ impl Recent {
 
     pub(super) fn dead_lettered(&self, reason: &'static str) {
         self.kept().failed(What::DeadLetter, reason);
-    }
-
-    pub(super) fn redis_up(&self, up: bool) {
-        let mut kept = self.kept();
-        if kept.redis.is_none_or(|redis| redis.up != up) {
-            let at = Instant::now();
-            kept.redis = Some(Since { up, at });
-        }
-    }
-
-    /// Nothing where nothing is tracked.
-    pub(super) fn redis(&self) -> Option<Since> {
-        self.kept().redis
     }
 
     pub(super) fn shown(&self) -> Shown {
@@ -315,7 +295,7 @@ impl From<&Ended> for Bar {
 fn failure(((what, reason), failed): (&(What, String), &Failed)) -> Failure {
     let (what, who) = match *what {
         What::Outcome(status, who) => (status, who),
-        What::Retried => ("retried", Who::Operator),
+        What::Retried => (RETRIED, Who::Operator),
         What::DeadLetter => ("dead_letter", Who::Sender),
     };
     Failure {

@@ -135,7 +135,7 @@ pub(super) fn status(identity: &Identity, metrics: &Metrics, readiness: &Readine
             Some(it) => dependency(name, State::Down, Some(&it.why), Some(it.since)),
         })
         .collect();
-    let redis = match metrics.recent.redis() {
+    let redis = match metrics.neighbours.redis() {
         None => dependency("redis", State::Off, Some("not configured"), None),
         Some(redis) if redis.up => dependency("redis", State::Up, None, None),
         Some(redis) => {
@@ -150,6 +150,8 @@ pub(super) fn status(identity: &Identity, metrics: &Metrics, readiness: &Readine
             ..redis
         },
     );
+    dependencies.push(sandboxes(metrics));
+    dependencies.extend(clamd(metrics));
     let (live, load, recent) = (readiness.is_live(), metrics.load(), metrics.recent.shown());
     let verdict = verdict::verdict(&verdict::Evidence {
         live,
@@ -173,6 +175,42 @@ pub(super) fn status(identity: &Identity, metrics: &Metrics, readiness: &Readine
         pool: pool(metrics),
         recent,
     }
+}
+
+/// Whether they can be made: a warden that lives may make none.
+fn sandboxes(metrics: &Metrics) -> Dependency {
+    let made = match metrics.neighbours.unmade() {
+        None => dependency("sandboxes", State::Up, None, None),
+        Some((first, others)) => {
+            let more = match others {
+                0 => String::new(),
+                1 => " and 1 other profile".to_owned(),
+                n => format!(" and {n} other profiles"),
+            };
+            let why = format!(
+                "`{}`{more} cannot be made: failed to {}",
+                first.profile, first.why
+            );
+            dependency("sandboxes", State::Down, Some(&why), Some(first.at))
+        }
+    };
+    Dependency {
+        needed: false,
+        ..made
+    }
+}
+
+/// The other engine, where there is one.
+fn clamd(metrics: &Metrics) -> Option<Dependency> {
+    let why = "it does not answer; files that jobs make are withheld";
+    let clamd = match metrics.neighbours.clamd()? {
+        it if it.up => dependency("clamd", State::Up, None, None),
+        it => dependency("clamd", State::Down, Some(why), Some(it.at)),
+    };
+    Some(Dependency {
+        needed: false,
+        ..clamd
+    })
 }
 
 fn dependency(name: &str, state: State, why: Option<&str>, since: Option<Instant>) -> Dependency {
@@ -216,7 +254,7 @@ fn pool(metrics: &Metrics) -> Vec<Profile> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pool::watch::Moved;
+    use crate::pool::watch::{Moved, News, Watch as _};
     use kiln_warden::wire::SandboxId;
 
     fn identity() -> Identity {
@@ -244,6 +282,18 @@ mod tests {
         assert_eq!(says("redis"), (State::Up, None));
         metrics.redis_up(false);
         assert_eq!(says("redis").0, State::Down);
+        assert_eq!(says("sandboxes").0, State::Up);
+        for profile in ["python", "bash", "node"] {
+            metrics.told(&News::Making { profile });
+            let why = Some("get an answer");
+            metrics.told(&News::NotMade { profile, why });
+        }
+        let told = "`python` and 2 other profiles cannot be made: failed to get an answer";
+        assert_eq!(says("sandboxes"), (State::Down, Some(told.to_owned())));
+        metrics.clamd_up(false);
+        assert_eq!(says("clamd").0, State::Down);
+        metrics.clamd_up(true);
+        assert_eq!(says("clamd"), (State::Up, None));
         readiness.set(Condition::Store, true, "");
         assert_eq!(says("store"), (State::Up, None));
     }

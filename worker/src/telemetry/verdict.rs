@@ -2,10 +2,13 @@
 //!
 //! The page and `kiln top` show the same words, for they are made here.
 
-use super::recent::Shown;
+use super::recent::{Failure, RETRIED, Shown};
 use super::status::{Dependency, Drain, State};
 use kiln_protocol::units::format_duration_ms;
 use serde::{Deserialize, Serialize};
+
+/// How long a failure that is tried again is worth a word.
+const LATE_MS: u64 = 60_000;
 
 /// How it is with a worker, in a word and what there is to say to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,16 +77,19 @@ pub(super) fn verdict(evidence: &Evidence<'_>) -> Verdict {
         let more = format!("not known yet: {}", unknown.join(", "));
         return told(Grade::Warn, "starting", more);
     }
+    // What is away comes before what it did.
+    let mut wrong: Vec<_> = of(State::Down, false).map(cause).collect();
+    wrong.extend(retried(recent));
     let ours: u64 = recent.ended.iter().map(|bar| bar.ours).sum();
     if ours > 0 {
         let all = recent.ended.iter();
         let all: u64 = all.map(|bar| bar.succeeded + bar.theirs + bar.ours).sum();
-        let more = format!("the platform failed {ours} of {all} jobs in the last 5 min");
-        return told(Grade::Warn, "takes jobs", more);
+        wrong.push(format!(
+            "the platform failed {ours} of {all} jobs in the last 5 min"
+        ));
     }
-    let soft: Vec<_> = of(State::Down, false).map(cause).collect();
-    if !soft.is_empty() {
-        return told(Grade::Warn, "takes jobs", causes(soft));
+    if !wrong.is_empty() {
+        return told(Grade::Warn, "takes jobs", causes(wrong));
     }
     told(Grade::Good, "takes jobs", String::new())
 }
@@ -94,6 +100,19 @@ fn told(grade: Grade, says: &str, more: String) -> Verdict {
         says: says.to_owned(),
         more,
     }
+}
+
+/// Our own failures of the last minute whose jobs have no answer yet: nothing else shows them.
+fn retried(recent: &Shown) -> Option<String> {
+    let of_late = |it: &&Failure| it.what == RETRIED && it.last_ms < LATE_MS;
+    let steps: Vec<_> = recent.failures.iter().filter(of_late).collect();
+    let (first, others) = steps.split_first()?;
+    let more = if others.is_empty() { "" } else { " and others" };
+    let ago = format_duration_ms(first.last_ms / 1_000 * 1_000);
+    let step = &first.reason;
+    Some(format!(
+        "jobs fail by us and are tried again (step {step}{more}), last {ago} ago"
+    ))
 }
 
 fn cause(it: &Dependency) -> String {
@@ -109,7 +128,7 @@ fn cause(it: &Dependency) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::recent::{Bar, Starts};
+    use super::super::recent::{Bar, Starts, Who};
     use super::*;
 
     fn need(name: &str, state: State, needed: bool) -> Dependency {
@@ -146,6 +165,36 @@ mod tests {
     }
 
     #[test]
+    fn jobs_that_are_tried_again_are_told_of_for_a_minute() {
+        let failed = |reason: &str, last_ms: u64| Failure {
+            what: RETRIED.to_owned(),
+            reason: reason.to_owned(),
+            who: Who::Operator,
+            count: 7,
+            last_ms,
+        };
+        let told = |failures: Vec<Failure>| {
+            let recent = Shown {
+                bar_ms: 5_000,
+                ended: Vec::new(),
+                starts: Starts::default(),
+                stages: Vec::new(),
+                failures,
+            };
+            retried(&recent)
+        };
+        let says = "jobs fail by us and are tried again (step lease and others), last 3 s ago";
+        let three = vec![
+            failed("lease", 3_400),
+            failed("start", 9_000),
+            failed("keep", 61_000),
+        ];
+        assert_eq!(told(three).as_deref(), Some(says));
+        assert_eq!(told(vec![failed("keep", 61_000)]), None);
+        assert_eq!(told(Vec::new()), None);
+    }
+
+    #[test]
     fn the_worst_comes_first() {
         let drain = Some(Drain {
             since_ms: 1_500,
@@ -163,7 +212,7 @@ mod tests {
             ),
             (
                 says(true, None, std::slice::from_ref(&redis), 1),
-                "Warn takes jobs (the platform failed 1 of 10 jobs in the last 5 min)",
+                "Warn takes jobs (redis: no answer, for 42 s; the platform failed 1 of 10 jobs in the last 5 min)",
             ),
             (
                 says(true, None, &[redis, broker], 1),

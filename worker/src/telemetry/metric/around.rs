@@ -13,9 +13,18 @@ impl Metrics {
 
     /// Not told where nothing is tracked: then there is no such figure.
     pub fn redis_up(&self, up: bool) {
-        self.recent.redis_up(up);
+        self.neighbours.redis_up(up);
         self.names
             .redis_up
+            .with_label_values::<&str>(&[])
+            .set(i64::from(up));
+    }
+
+    /// Not told where no clamd is asked.
+    pub fn clamd_up(&self, up: bool) {
+        self.neighbours.clamd_up(up);
+        self.names
+            .clamd_up
             .with_label_values::<&str>(&[])
             .set(i64::from(up));
     }

@@ -1,7 +1,7 @@
 //! Are the figures what happened, under the names of the contract, in a form that is read?
 
 use super::*;
-use eventful::eventful;
+use eventful::{eventful, eventful_of};
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
@@ -9,7 +9,7 @@ mod cost;
 mod eventful;
 
 /// The names of the contract, in the order of the code.
-const NAMES: [&str; 63] = [
+const NAMES: [&str; 65] = [
     "build_info",
     "clock_seconds",
     "ready",
@@ -62,8 +62,10 @@ const NAMES: [&str; 63] = [
     "disk_free_bytes",
     "disk_size_bytes",
     "artifacts_total",
+    "streams_withheld_total",
     "scan_total",
     "scan_seconds",
+    "clamd_up",
     "store_request_seconds",
     "store_up",
     "store_bytes_total",
@@ -83,7 +85,6 @@ fn text(metrics: &Metrics) -> String {
 fn what_happened_is_counted() {
     let text = text(&eventful());
     for line in [
-        "kiln_build_info{version=\"0.1.0\"} 1",
         "kiln_jobs_total{class=\"batch\",profile=\"python\",status=\"succeeded\"} 1",
         "kiln_job_run_seconds_sum 3",
         "kiln_job_run_seconds_bucket{le=\"1800\"} 1",
@@ -123,6 +124,14 @@ fn what_happened_is_counted() {
             "`{line}` is not in:\n{text}"
         );
     }
+    let build = text
+        .lines()
+        .find(|line| line.starts_with("kiln_build_info{"));
+    let build = build.expect("it says which build it is");
+    assert!(
+        build.ends_with("version=\"0.1.0\"} 1") && build.contains("features=\"none\""),
+        "{build}"
+    );
     assert!(
         !text.contains("stage=\"collect\""),
         "what is unknown is not observed"
@@ -230,15 +239,42 @@ fn a_worker_has_few_series() {
             .count()
     };
     let usual = count(&eventful());
-    assert!(usual <= 1_100, "{usual} series");
-    // As many queues as get a label: sixty-three tenants with queues of their own in each class.
-    let metrics = eventful();
+    assert!(usual <= 1_100, "{usual} series of a usual worker");
+    // More profiles, and queues of tenants, than get a label.
+    let metrics = eventful_of(Metrics::of(&many_profiles()), &many_profiles());
     for n in 0..QUEUES_MAX + 9 {
         metrics.consumer_up(&format!("kiln.jobs.batch.t{n}"), true);
         metrics.queue_ready(&format!("kiln.jobs.batch.t{n}"), Some(1));
     }
     let most = count(&metrics);
+    writeln!(std::io::stderr(), "{usual} series, {most} at most").expect("somebody listens");
     assert!(most <= 1_500, "{most} series");
+}
+
+/// Those built in and forty more.
+fn many_profiles() -> Profiles {
+    let path = std::env::temp_dir().join(format!("kiln-profiles-{}.toml", std::process::id()));
+    let profiles: Vec<_> = (0..40).map(|n| format!("[profiles.a{n:02}]\n")).collect();
+    let text = profiles.join("image = \"host\"\n\n") + "image = \"host\"\n";
+    std::fs::write(&path, text).expect("a folder for temporary files");
+    let profiles = Profiles::load(Some(&path)).expect("they are profiles");
+    std::fs::remove_file(&path).expect("it was just made");
+    profiles
+}
+
+#[test]
+fn profiles_past_the_sixteenth_share_a_label_and_those_built_in_never_do() {
+    let metrics = Metrics::of(&many_profiles());
+    for name in Profiles::built_in()
+        .names()
+        .into_iter()
+        .chain(["a00", "a10"])
+    {
+        assert_eq!(metrics.profile(name), name);
+    }
+    for name in ["a11", "a39", "nobodys", "../../x{}\"\n"] {
+        assert_eq!(metrics.profile(name), OTHER);
+    }
 }
 
 #[test]
@@ -266,6 +302,7 @@ fn no_label_is_another_than_these() {
         "condition",
         "decision",
         "direction",
+        "features",
         "kind",
         "le",
         "limit",
@@ -276,7 +313,9 @@ fn no_label_is_another_than_these() {
         "queue",
         "reason",
         "result",
+        "revision",
         "role",
+        "rustc",
         "stage",
         "start",
         "state",

@@ -4,6 +4,7 @@ use super::super::*;
 use super::eventful::eventful;
 use crate::pool::phase::Phase;
 use crate::pool::watch::{Moved, Watch as _};
+use kiln_protocol::outcome::Start;
 use std::time::Instant;
 
 /// A scrape may take so long, of a worker with a thousand sandboxes.

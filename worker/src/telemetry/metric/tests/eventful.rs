@@ -1,11 +1,16 @@
 //! Metrics to which everything has happened.
 
 use super::super::*;
+use kiln_protocol::outcome::{ArtifactState, Start, TimingUs};
 
 /// Everything that can happen, once, with every word of every label.
 pub(super) fn eventful() -> Arc<Metrics> {
+    eventful_of(Metrics::new(), &Profiles::built_in())
+}
+
+/// The same, with every profile of these.
+pub(super) fn eventful_of(metrics: Arc<Metrics>, profiles: &Profiles) -> Arc<Metrics> {
     use crate::telemetry::event::{DeadLettered, DrainBegan, Panicked};
-    let metrics = Metrics::new();
     let moment = Duration::from_millis(3);
     metrics.job(Class::Batch, "python", Status::Succeeded);
     metrics.timing(&timing());
@@ -24,6 +29,7 @@ pub(super) fn eventful() -> Arc<Metrics> {
     metrics.scanned(kiln_protocol::Verdict::Clean);
     metrics.duplicate();
     metrics.redis_up(true);
+    metrics.clamd_up(true);
     metrics.redis_behind(moment, 2);
     metrics.redis_behind(moment, 3);
     metrics.standing(&Readiness::new());
@@ -75,19 +81,15 @@ pub(super) fn eventful() -> Arc<Metrics> {
     for kind in RESIDUE {
         metrics.residue(kind);
     }
-    pool(&metrics, moment);
+    pool(&metrics, profiles, moment);
     metrics
 }
 
 /// Everything that the pool tells.
-fn pool(metrics: &Metrics, moment: Duration) {
+fn pool(metrics: &Metrics, profiles: &Profiles, moment: Duration) {
     use crate::pool::phase::Phase;
     use crate::pool::watch::{Moved, News, Watch as _};
-    for profile in Profiles::built_in()
-        .names()
-        .into_iter()
-        .chain(["a-stranger"])
-    {
+    for profile in profiles.names().into_iter().chain(["a-stranger"]) {
         metrics.acquired(profile, Start::Warm, Some(moment));
         metrics.acquired(profile, Start::Cold, Some(moment));
         metrics.told(&News::Sized {
