@@ -23,6 +23,11 @@ enum Form {
     Exact(String),
 }
 
+fn hex(bytes: &[u8]) -> String {
+    let digits: Vec<_> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    digits.concat()
+}
+
 fn forms(word: &str) -> Vec<Form> {
     let word = word.to_lowercase();
     let bytes = word.as_bytes();
@@ -30,10 +35,9 @@ fn forms(word: &str) -> Vec<Form> {
         let numbers: Vec<_> = bytes.iter().map(u8::to_string).collect();
         numbers.join(between)
     };
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let mut all = vec![
         Form::AnyCase(word.clone()),
-        Form::AnyCase(hex),
+        Form::AnyCase(hex(bytes)),
         Form::Exact(list(", ")),
         Form::Exact(list(",")),
     ];
@@ -70,9 +74,9 @@ mod tests {
         }
         for said in [
             "{\"message\":\"a MARKER-output\"}".to_owned(),
-            format!("{:?}", among),
+            format!("{among:?}"),
             serde_json::to_string(&among.to_vec()).expect("a list"),
-            among.iter().map(|byte| format!("{byte:02X}")).collect(),
+            hex(among).to_uppercase(),
             "a\\u001b[2Jmarker-input".to_owned(),
         ] {
             assert_eq!(lines_with(&said, word).len(), 1, "{said}");

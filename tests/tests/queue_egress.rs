@@ -94,16 +94,16 @@ impl Outside {
         let [ok, api] = self.targets();
         let given = "tenants = ['acme']\nprofiles = ['python']";
         format!(
-            "[egress]\nresolvers = ['{}']\nallow_private = ['127.0.0.1/32']\nca_file = {:?}\n\n\
+            "[egress]\nresolvers = ['{}']\nallow_private = ['127.0.0.1/32']\nca_file = '{}'\n\n\
              [profiles.python.network]\nallow = ['{ok}', '{api}']\n\n\
              [tenants.acme]\nshare = 1\n\n[tenants.evil]\nshare = 1\n\n\
-             [secrets.'acme/key']\nfile = {:?}\n{given}\n\n\
-             [secrets.'acme/old']\nfile = {:?}\n{given}\nexpires = 2020-01-01\n\n\
+             [secrets.'acme/key']\nfile = '{}'\n{given}\n\n\
+             [secrets.'acme/old']\nfile = '{}'\n{given}\nexpires = 2020-01-01\n\n\
              [credentials.api]\nsecret = 'acme/key'\nhost = '{api}'\npath = '/v1/'\nbefore = 'Bearer '\n",
             self.names.address,
-            self.secure.authority(),
+            self.secure.authority().display(),
             key(folder),
-            folder.join("key"),
+            folder.join("key").display(),
         )
     }
 }

@@ -54,6 +54,18 @@ fn poke(world: &World) {
         .expect("it listens");
 }
 
+/// Whose job it is may be said, so the same look at the same log finds that.
+fn the_look_finds_a_tenant(world: &World) {
+    let mut tenants = bash("true");
+    tenants["tenant"] = "marker-tenant".into();
+    world.serve(&tenants);
+    done(world, &id(&tenants));
+    let text = world.workers[0].logs();
+    let marked = lines_with(&text, "marker");
+    let theirs = |line: &&str| line.contains("\"tenant\":\"marker-tenant\"");
+    assert!(marked.iter().any(theirs), "the look finds nothing: {text}");
+}
+
 #[test]
 fn every_job_has_one_event_and_no_word_of_its_own_is_logged_at_any_level() {
     let world = World::with(|setup| {
@@ -142,15 +154,7 @@ fn every_job_has_one_event_and_no_word_of_its_own_is_logged_at_any_level() {
     let text = log();
     let marked = lines_with(&text, "marker");
     assert!(marked.is_empty(), "{marked:#?}");
-    // Whose job it is may be said, so the same look at the same log finds that.
-    let mut tenants = bash("true");
-    tenants["tenant"] = "marker-tenant".into();
-    world.serve(&tenants);
-    done(&world, &id(&tenants));
-    let text = log();
-    let marked = lines_with(&text, "marker");
-    let theirs = |line: &&str| line.contains("\"tenant\":\"marker-tenant\"");
-    assert!(marked.iter().any(theirs), "the look finds nothing: {text}");
+    the_look_finds_a_tenant(&world);
     assert!(
         log()
             .lines()

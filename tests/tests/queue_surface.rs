@@ -11,7 +11,8 @@ use std::time::Duration;
 
 /// A user that nobody else is.
 const USER: u32 = 61_234;
-/// What a worker that stays root keeps: DAC_OVERRIDE, KILL, SETGID, SETUID, SETPCAP, NET_BIND_SERVICE, SYS_PTRACE, SYS_ADMIN.
+/// What a worker that stays root keeps: `DAC_OVERRIDE`, `KILL`, `SETGID`, `SETUID`, `SETPCAP`, `NET_BIND_SERVICE`,
+/// `SYS_PTRACE`, `SYS_ADMIN`.
 const KEPT: u64 = 1 << 1 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 10 | 1 << 19 | 1 << 21;
 const GRANT: &str = "[profiles.bash.network]\nallow = ['ok.test:443']\n";
 

@@ -27,62 +27,17 @@ fn names(spans: &[Value]) -> Vec<&str> {
         .collect()
 }
 
-#[test]
-fn a_job_is_a_trace_from_its_sender_to_whoever_reads_its_outcome() {
-    let collector = Collector::start();
-    let world = traced(&collector.url());
-    let job = json!({
-        "schema": "kiln.job.v1", "id": fresh("job"), "profile": "bash",
-        "code": "echo marker-output; echo made > marker-file.txt; exit 3 # marker-code",
-        "args": ["marker-arg"], "stdin": "marker-stdin", "env": {"M": "marker-env"},
-        "files": [{"path": "marker-input.txt", "text": "marker-content"}],
-        "labels": {"marker": "marker"}, "idempotency_key": fresh("marker-key"),
-    });
-    let replies = "kiln.reply.marker";
-    world.client.declare(replies);
-    let letter = Letter {
-        reply_to: Some(replies.to_owned()),
-        ..with_parent(&job, &format!("00-{TRACE}-{SENDER}-01")).stamped()
-    };
-    let outcome = world.serve_letter(letter, &id(&job));
-    assert_eq!(
-        (&outcome["trace_id"], &outcome["status"]),
-        (&json!(TRACE), &json!("failed"))
-    );
+fn named<'a>(spans: &'a [Value], name: &str) -> &'a Value {
+    let found = spans.iter().find(|span| span["name"] == *name);
+    found.unwrap_or_else(|| panic!("no `{name}` in {:?}", names(spans)))
+}
 
-    let spans = collector.trace(TRACE, 12);
-    let of = |name: &str| {
-        let found = spans.iter().find(|span| span["name"] == *name);
-        found.unwrap_or_else(|| panic!("no `{name}` in {:?}", names(&spans)))
-    };
-    let stages = [
-        "acquire", "stage_in", "run", "collect", "scan", "store", "commit",
-    ];
-    assert_eq!(spans.len(), 12, "{:?}", names(&spans));
-    let process = "process kiln.jobs.interactive";
-    let own = of(process);
-    assert_eq!(
-        (&own["parentSpanId"], &own["kind"]),
-        (&json!(SENDER), &json!(5))
-    );
-    let wait = of("wait kiln.jobs.interactive");
-    for span in spans.iter().filter(|span| *span != own) {
-        let under = if span == wait {
-            &own["parentSpanId"]
-        } else {
-            &own["spanId"]
-        };
-        assert_eq!(&span["parentSpanId"], under, "{span:#}");
-    }
-    let mut different: Vec<_> = spans.iter().map(|span| span["spanId"].as_str()).collect();
-    different.sort_unstable();
-    different.dedup();
-    assert_eq!(different.len(), spans.len());
+fn it_says_whose_it_is(own: &Value, job: &Value, outcome: &Value) {
     for (key, value) in [
         ("messaging.system", "rabbitmq"),
         ("messaging.operation.name", "process"),
         ("messaging.destination.name", "kiln.jobs.interactive"),
-        ("messaging.message.id", &id(&job)),
+        ("messaging.message.id", &id(job)),
         ("kiln.tenant", "default"),
         ("kiln.profile", "bash"),
         ("kiln.status", "failed"),
@@ -99,33 +54,18 @@ fn a_job_is_a_trace_from_its_sender_to_whoever_reads_its_outcome() {
         own.get("status").is_none(),
         "a program that fails is no error of ours: {own:#}"
     );
-    let (sent, answered, settled) = (
-        of("send kiln.results"),
-        of("send (temporary)"),
-        of("settle"),
+}
+
+fn they_are_when_it_was(spans: &[Value], outcome: &Value) {
+    let stages = [
+        "acquire", "stage_in", "run", "collect", "scan", "store", "commit",
+    ];
+    let of = |name: &str| named(spans, name);
+    let (own, wait) = (
+        of("process kiln.jobs.interactive"),
+        of("wait kiln.jobs.interactive"),
     );
-    assert_eq!(
-        (&sent["kind"], &answered["kind"], &settled["kind"]),
-        (&json!(4), &json!(4), &json!(3))
-    );
-    assert_eq!(
-        attribute(sent, "messaging.destination.name").as_deref(),
-        Some("kiln.results:default.failed")
-    );
-    // Whoever reads the outcome goes on from the span that sent it.
-    let header = world.message(&id(&job)).header("traceparent").to_owned();
-    assert_eq!(
-        header,
-        format!("00-{TRACE}-{}-01", sent["spanId"].as_str().expect("an id"))
-    );
-    let reply = world.replies(replies, 1).remove(0);
-    assert_eq!(
-        reply.header("traceparent"),
-        format!(
-            "00-{TRACE}-{}-01",
-            answered["spanId"].as_str().expect("an id")
-        )
-    );
+    let (sent, answered) = (of("send kiln.results"), of("send (temporary)"));
     let time = |span: &Value, key: &str| -> u64 {
         span[key]
             .as_str()
@@ -168,6 +108,82 @@ fn a_job_is_a_trace_from_its_sender_to_whoever_reads_its_outcome() {
         let told = attribute(span, "kiln.queue_wait_us");
         assert_eq!(told, Some(waited.to_string()));
     }
+}
+
+#[test]
+fn a_job_is_a_trace_from_its_sender_to_whoever_reads_its_outcome() {
+    let collector = Collector::start();
+    let world = traced(&collector.url());
+    let job = json!({
+        "schema": "kiln.job.v1", "id": fresh("job"), "profile": "bash",
+        "code": "echo marker-output; echo made > marker-file.txt; exit 3 # marker-code",
+        "args": ["marker-arg"], "stdin": "marker-stdin", "env": {"M": "marker-env"},
+        "files": [{"path": "marker-input.txt", "text": "marker-content"}],
+        "labels": {"marker": "marker"}, "idempotency_key": fresh("marker-key"),
+    });
+    let replies = "kiln.reply.marker";
+    world.client.declare(replies);
+    let letter = Letter {
+        reply_to: Some(replies.to_owned()),
+        ..with_parent(&job, &format!("00-{TRACE}-{SENDER}-01")).stamped()
+    };
+    let outcome = world.serve_letter(letter, &id(&job));
+    assert_eq!(
+        (&outcome["trace_id"], &outcome["status"]),
+        (&json!(TRACE), &json!("failed"))
+    );
+
+    let spans = collector.trace(TRACE, 12);
+    let of = |name: &str| named(&spans, name);
+    assert_eq!(spans.len(), 12, "{:?}", names(&spans));
+    let process = "process kiln.jobs.interactive";
+    let own = of(process);
+    assert_eq!(
+        (&own["parentSpanId"], &own["kind"]),
+        (&json!(SENDER), &json!(5))
+    );
+    let wait = of("wait kiln.jobs.interactive");
+    for span in spans.iter().filter(|span| *span != own) {
+        let under = if span == wait {
+            &own["parentSpanId"]
+        } else {
+            &own["spanId"]
+        };
+        assert_eq!(&span["parentSpanId"], under, "{span:#}");
+    }
+    let mut different: Vec<_> = spans.iter().map(|span| span["spanId"].as_str()).collect();
+    different.sort_unstable();
+    different.dedup();
+    assert_eq!(different.len(), spans.len());
+    it_says_whose_it_is(own, &job, &outcome);
+    let (sent, answered, settled) = (
+        of("send kiln.results"),
+        of("send (temporary)"),
+        of("settle"),
+    );
+    assert_eq!(
+        (&sent["kind"], &answered["kind"], &settled["kind"]),
+        (&json!(4), &json!(4), &json!(3))
+    );
+    assert_eq!(
+        attribute(sent, "messaging.destination.name").as_deref(),
+        Some("kiln.results:default.failed")
+    );
+    // Whoever reads the outcome goes on from the span that sent it.
+    let header = world.message(&id(&job)).header("traceparent").to_owned();
+    assert_eq!(
+        header,
+        format!("00-{TRACE}-{}-01", sent["spanId"].as_str().expect("an id"))
+    );
+    let reply = world.replies(replies, 1).remove(0);
+    assert_eq!(
+        reply.header("traceparent"),
+        format!(
+            "00-{TRACE}-{}-01",
+            answered["spanId"].as_str().expect("an id")
+        )
+    );
+    they_are_when_it_was(&spans, &outcome);
 
     let all = Value::from(collector.heard().clone()).to_string();
     assert!(

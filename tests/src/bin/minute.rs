@@ -219,8 +219,8 @@ fn main() -> ExitCode {
             setup.store = format!("url = \"s3://kiln\"\nendpoint = \"http://127.0.0.1:{store}\"");
             setup.env.extend(Objects::credentials());
             let image = servers.image.display();
-            let broken = format!("[profiles.broken]\nimage = \"dir:{image}\"\n");
-            setup.more = format!("[scanner]\nclamd = \"{clamd}\"\n\n{broken}");
+            let of_image = format!("[profiles.broken]\nimage = \"dir:{image}\"\n");
+            setup.more = format!("[scanner]\nclamd = \"{clamd}\"\n\n{of_image}");
         })
         .up();
     world.client.wait_bound();
