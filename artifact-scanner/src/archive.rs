@@ -7,7 +7,8 @@ pub(crate) mod tar;
 pub(crate) mod unpack;
 pub(crate) mod zip;
 
-use crate::{Budget, Notes, Part};
+use crate::kind::detect;
+use crate::{Budget, Kind, Notes, Part, Unscannable};
 
 /// Where a reader of containers puts what it finds. Members are scanned as they come, so that one
 /// at a time is held.
@@ -15,6 +16,47 @@ pub(crate) trait Sink {
     fn notes(&mut self) -> &mut Notes;
     fn budget(&mut self) -> &mut Budget;
     fn member(&mut self, part: Part);
+}
+
+/// The names of the files that a zip or a tar holds, as a scan comes upon them, and whether it came
+/// to their end: for who compares it with other unpackers.
+///
+/// # Errors
+///
+/// The bytes are no such archive, or are not read to their end; `names` holds what was read.
+pub fn members(
+    bytes: &[u8],
+    budget: &mut Budget,
+    names: &mut Vec<String>,
+) -> Result<(), Unscannable> {
+    let mut sink = Listing {
+        notes: Notes::default(),
+        budget,
+        names,
+    };
+    match detect::detect(bytes, None, "zip") {
+        Kind::Zip | Kind::Ooxml => zip::read(bytes, &mut sink),
+        Kind::Tar => tar::read(bytes, &mut sink),
+        _ => Err(Unscannable::Unsupported),
+    }
+}
+
+struct Listing<'a> {
+    notes: Notes,
+    budget: &'a mut Budget,
+    names: &'a mut Vec<String>,
+}
+
+impl Sink for Listing<'_> {
+    fn notes(&mut self) -> &mut Notes {
+        &mut self.notes
+    }
+    fn budget(&mut self) -> &mut Budget {
+        self.budget
+    }
+    fn member(&mut self, part: Part) {
+        self.names.extend(part.name);
+    }
 }
 
 /// Keeps the members, for tests and for documents that are looked at as a whole.

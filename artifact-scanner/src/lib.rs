@@ -3,6 +3,8 @@
 //! # Layout
 //!
 //! - [`scan`]: one file, and everything within it, to a [`Report`]
+//! - [`scan_as`]: the same, of bytes that something else says are of a type
+//! - [`members`]: the names of what an archive holds
 //! - [`scan_stream`]: what a program printed, searched for secrets
 //! - [`Verdict`], [`Unscannable`]: the words, and how they fold
 //! - [`Finding`], [`Severity`]: one thing that was seen, and how bad it is
@@ -47,6 +49,7 @@ mod stream;
 mod text;
 mod verdict;
 
+pub use archive::members;
 pub use budget::{Budget, Limits};
 pub use finding::{Finding, Severity};
 pub use kind::Kind;
@@ -55,6 +58,6 @@ pub use notes::{Notes, Part};
 pub use policy::{Policy, Preset, UnknownTypes};
 pub use report::Report;
 pub use rules::{Rules, RulesError};
-pub use scan::{Subject, scan, too_large, unscannable};
+pub use scan::{Subject, scan, scan_as, too_large, unscannable};
 pub use stream::{Passage, scan_stream};
 pub use verdict::{Limit, Unscannable, Verdict};

@@ -20,6 +20,20 @@ pub struct Subject<'a> {
 
 /// Looks at one file, and at everything within it.
 pub fn scan(subject: Subject<'_>, policy: &Policy, budget: &mut Budget) -> Report {
+    look(subject, None, policy, budget)
+}
+
+/// Looks at a file that is read as `kind`, too, whatever its content says.
+pub fn scan_as(kind: Kind, subject: Subject<'_>, policy: &Policy, budget: &mut Budget) -> Report {
+    look(subject, Some(kind), policy, budget)
+}
+
+fn look(
+    subject: Subject<'_>,
+    claimed: Option<Kind>,
+    policy: &Policy,
+    budget: &mut Budget,
+) -> Report {
     let size = count(subject.bytes.len());
     if size > budget.limits().size_bytes {
         return too_large(subject.name, size);
@@ -35,7 +49,7 @@ pub fn scan(subject: Subject<'_>, policy: &Policy, budget: &mut Budget) -> Repor
     let view = View {
         place: "",
         name: Some(subject.name),
-        claimed: None,
+        claimed,
         bytes: subject.bytes,
     };
     let (kind, end) =

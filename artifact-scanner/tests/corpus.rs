@@ -2,6 +2,8 @@
 
 #[path = "corpus/mutate.rs"]
 mod mutate;
+#[path = "corpus/readers.rs"]
+mod readers;
 #[path = "../corpus/table.rs"]
 mod table;
 #[path = "../corpus/variants.rs"]

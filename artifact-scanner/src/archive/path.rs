@@ -4,6 +4,14 @@ use crate::{Notes, Severity};
 
 /// Judges the path of a member.
 pub(crate) fn check(path: &str, notes: &mut Notes) {
+    if path.contains('\0') {
+        notes.find(
+            "archive.cut_name",
+            Severity::Suspicious,
+            path,
+            "the member's path ends early for some unpackers, and goes on for others",
+        );
+    }
     let unified = path.replace('\\', "/");
     let (rule, message) = if unified.starts_with('/') || has_drive(&unified) {
         (

@@ -136,7 +136,8 @@ fn member(
             "the member has holes and grows past every limit",
         );
     }
-    if !data.is_empty() {
+    // An empty file has a name, too.
+    if !data.is_empty() || matches!(header[156], b'0' | 0 | b'7') {
         sink.member(Part {
             place: name.clone(),
             name: Some(name),

@@ -83,6 +83,9 @@ fn look(line: &str, at: usize, quoted: bool, number: usize, notes: &mut Notes) -
         return 1;
     }
     let body = decode::head(&cell[first.len_utf8()..], CELL_BYTES_MAX);
+    if matches!(first, '+' | '-') && is_number(body) {
+        return 1;
+    }
     let paid = 16 * body.len().max(1) as u64;
     let Some((severity, rule, message)) = judge(first, wide, body) else {
         return paid;
@@ -91,6 +94,14 @@ fn look(line: &str, at: usize, quoted: bool, number: usize, notes: &mut Notes) -
         notes.find(rule, severity, format!("line {}", number + 1), message);
     }
     paid
+}
+
+/// Whether the cell is a number and ends: most cells with a sign are.
+fn is_number(body: &str) -> bool {
+    let part = |b: &u8| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'-');
+    let length = body.bytes().take_while(part).count();
+    let behind = body.as_bytes().get(length);
+    length > 0 && behind.is_none_or(|b| matches!(b, b',' | b';' | b'\t' | b'"'))
 }
 
 type Judgement = (Severity, &'static str, &'static str);

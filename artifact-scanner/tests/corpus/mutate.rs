@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// A budget that is soon spent, so that much can be tried.
-const LIMITS: Limits = Limits {
+pub(super) const LIMITS: Limits = Limits {
     size_bytes: 4 << 20,
     unpacked_bytes: 8 << 20,
     members: 200,
@@ -27,18 +27,18 @@ const LIMITS: Limits = Limits {
     wall: Duration::from_secs(2),
 };
 /// The time limit is looked at between steps, and this machine may be busy.
-const LATE: Duration = Duration::from_secs(8);
+pub(super) const LATE: Duration = Duration::from_secs(8);
 /// The most of memory at once that all of it takes: the samples, and a scan or two.
 const MEMORY_KIB: u64 = 512 << 10;
 
 /// Panics so far: a scan catches them, and says `engine_error`.
 static PANICS: AtomicUsize = AtomicUsize::new(0);
 
-struct Dice(u64);
+pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
     /// A number below `sides`; 0 where there is none.
-    fn roll(&mut self, sides: usize) -> usize {
+    pub(super) fn roll(&mut self, sides: usize) -> usize {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -57,7 +57,7 @@ impl Dice {
 }
 
 /// A few changes to a sample, with pieces of another.
-fn change(bytes: &mut Vec<u8>, other: &[u8], dice: &mut Dice) {
+pub(super) fn change(bytes: &mut Vec<u8>, other: &[u8], dice: &mut Dice) {
     for _ in 0..=dice.roll(6) {
         let at = dice.roll(bytes.len());
         let most = 1 << dice.roll(9);
@@ -87,7 +87,7 @@ fn change(bytes: &mut Vec<u8>, other: &[u8], dice: &mut Dice) {
     }
 }
 
-fn said(name: &str, otherwise: u64) -> u64 {
+pub(super) fn said(name: &str, otherwise: u64) -> u64 {
     let text = std::env::var(name);
     text.map_or(otherwise, |text| text.parse().expect("a number"))
 }

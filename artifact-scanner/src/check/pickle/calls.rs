@@ -80,6 +80,9 @@ impl Machine<'_> {
             }
             Some((Standing::Harmless, _)) => Value::Made(index),
             Some((Standing::Fetches, _)) => {
+                if let Some(class) = self.fetches_method(arguments) {
+                    return class;
+                }
                 if !self.fetches_harmless(arguments) {
                     note(
                         notes,
@@ -100,6 +103,16 @@ impl Machine<'_> {
             if self.names.get(index as usize).is_some_and(|name| name.standing == Standing::Fetches))
     }
 
+    /// The class of a listed method, which makes one of it when it is called.
+    fn fetches_method(&self, arguments: &[Value]) -> Option<Value> {
+        let [class @ Value::Global(index), name] = arguments else {
+            return None;
+        };
+        let owner = self.names.get(*index as usize)?;
+        let listed = method(&owner.path, &self.read_text(*name)?);
+        (listed && owner.standing == Standing::Harmless).then_some(*class)
+    }
+
     /// Whether it is a member of a listed class in capitals, as enumerations are written.
     fn fetches_harmless(&self, arguments: &[Value]) -> bool {
         let [Value::Global(index), name] = arguments else {
@@ -110,7 +123,7 @@ impl Machine<'_> {
         class.zip(name).is_some_and(|(class, name)| {
             let plain = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
             let listed = name.bytes().all(plain) && !name.starts_with('_');
-            class.standing == Standing::Harmless && (listed || method(&class.path, &name))
+            class.standing == Standing::Harmless && listed
         })
     }
 

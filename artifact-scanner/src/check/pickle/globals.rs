@@ -120,6 +120,25 @@ const CLASS_NAMES_NOT: &[&str] = &[
     "Path",
 ];
 
+/// Data by the names that users know.
+const PANDAS: [&str; 15] = [
+    "Categorical",
+    "CategoricalIndex",
+    "DataFrame",
+    "DatetimeIndex",
+    "Index",
+    "Interval",
+    "IntervalIndex",
+    "MultiIndex",
+    "Period",
+    "PeriodIndex",
+    "RangeIndex",
+    "Series",
+    "Timedelta",
+    "TimedeltaIndex",
+    "Timestamp",
+];
+
 const SCALAR_STORAGE_SUFFIX: &str = "Storage";
 
 fn harmless(module: &str, name: &str) -> bool {
@@ -146,8 +165,11 @@ fn harmless(module: &str, name: &str) -> bool {
             return name == "_ufunc_reconstruct" || name == "_DType_reconstruct";
         }
         "numpy.core._internal" | "numpy._core._internal" => {
-            return name == "_convert_to_stringdtype_kwargs";
+            return matches!(name, "_convert_to_stringdtype_kwargs" | "_reconstruct");
         }
+        "numpy.ma" => return matches!(name, "MaskedArray" | "_mareconstruct"),
+        // Newer versions write the public names.
+        "pandas" if name.ends_with("Dtype") && is_class || PANDAS.contains(&name) => return true,
         "torch" if name.ends_with(SCALAR_STORAGE_SUFFIX) => return is_class,
         "torch"
             if matches!(

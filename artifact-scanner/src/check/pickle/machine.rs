@@ -24,6 +24,8 @@ impl From<Unscannable> for Halt {
 const VALUES_MAX: usize = 2_000_000;
 /// Different names in one file; more is refused.
 const NAMES_MAX: usize = 5_000;
+/// Payloads of one stream that are looked at.
+const PAYLOADS_MAX: usize = 256;
 /// Streams within streams (arrays of objects in a joblib file).
 pub(super) const DEPTH_MAX: u32 = 8;
 
@@ -180,8 +182,10 @@ impl<'a> Machine<'a> {
             [0x80, 0..=5, ..] | [b'P', b'K', 3, 4] | [0x1f, 0x8b, ..]
         ) || (range.len() > 8
             && range.len() < 65536
-            && matches!(head[0], b'c' | b'(' | b']' | b'}'));
-        if file && self.payloads.len() < 64 {
+            // A pickle that acts names something, on lines or from the stack.
+            && memchr::memchr2(b'\n', 0x93, &self.bytes[range.clone()]).is_some()
+            && b"c(]}NIKMJSVXUTLF)".contains(&head[0]));
+        if file && self.payloads.len() < PAYLOADS_MAX {
             self.payloads.push(range.clone());
         }
     }

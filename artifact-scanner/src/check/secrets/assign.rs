@@ -2,7 +2,7 @@
 
 use super::super::decode;
 use super::placeholder;
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use std::sync::OnceLock;
 
 type Told<'a> = dyn FnMut(&'static str, &str, usize) + 'a;
@@ -27,6 +27,7 @@ fn words() -> Option<&'static AhoCorasick> {
         .get_or_init(|| {
             AhoCorasick::builder()
                 .ascii_case_insensitive(true)
+                .kind(Some(AhoCorasickKind::DFA))
                 .build(WORDS)
                 .ok()
         })

@@ -3,7 +3,7 @@
 use super::super::decode;
 use super::placeholder;
 use super::prefixes::{Body, MANY, PREFIXES};
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use std::sync::OnceLock;
 
 type Told<'a> = dyn FnMut(&'static str, &str, usize) + 'a;
@@ -31,7 +31,11 @@ fn anchors() -> Option<&'static AhoCorasick> {
     static ANCHORS: OnceLock<Option<AhoCorasick>> = OnceLock::new();
     let words = || PREFIXES.iter().map(|prefix| prefix.0).chain(SPECIAL);
     ANCHORS
-        .get_or_init(|| AhoCorasick::new(words()).ok())
+        .get_or_init(|| {
+            // The words are many, and every byte of every view passes here.
+            let kind = Some(AhoCorasickKind::DFA);
+            AhoCorasick::builder().kind(kind).build(words()).ok()
+        })
         .as_ref()
 }
 

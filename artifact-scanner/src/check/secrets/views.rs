@@ -7,6 +7,9 @@ use crate::{Budget, Unscannable};
 const BASE64_MIN: usize = 24;
 const HEX_MIN: usize = 40;
 const WIDE_MIN: usize = 12;
+const ESCAPES_MIN: usize = 8;
+/// Percent signs are undone in larger views only where those are text.
+const PERCENT_BYTES_MAX: usize = 1 << 20;
 /// How much of the texts found in one view is looked at.
 const VIEWS_BYTES_MAX: usize = 16 << 20;
 
@@ -28,7 +31,8 @@ pub(super) fn hidden(
     if let Some(text) = wide(view) {
         keep("UTF-16".into(), text, budget)?;
     }
-    if percents(view) > 2 {
+    let is_small = view.len() <= PERCENT_BYTES_MAX;
+    if percents(view) > 2 && (is_small || std::str::from_utf8(view).is_ok()) {
         keep(
             "percent-decoded".into(),
             decode::percent(view).into_owned(),
@@ -63,16 +67,18 @@ pub(super) fn hidden(
 
 /// The text behind `\\u0041` of JSON and `&#65;` of markup, where letters are written so.
 fn escaped(view: &[u8]) -> Option<Vec<u8>> {
-    let json = memchr::memmem::find(view, b"\\u00").is_some();
-    let markup = memchr::memmem::find(view, b"&#").is_some();
-    if !json && !markup {
-        return None;
-    }
-    let text = String::from_utf8_lossy(view);
+    // A token has more letters than that, and bytes that are no text hold such pairs by chance.
+    let many = |mark: &[u8]| {
+        memchr::memmem::find_iter(view, mark)
+            .nth(ESCAPES_MIN)
+            .is_some()
+    };
+    let (json, markup) = (memchr::memmem::find(view, b"\\u00").is_some(), many(b"&#"));
+    let text = std::str::from_utf8(view).ok().filter(|_| json || markup)?;
     let text = if markup {
-        decode::references(&text)
+        decode::references(text)
     } else {
-        text
+        text.into()
     };
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

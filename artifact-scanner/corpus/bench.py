@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""Is the scanner as fast and as small as it says? Prints a table with a column that says pass or FALLS SHORT.
+
+usage: python3 artifact-scanner/corpus/bench.py
+
+Needs clamd (Debian's clamav-daemon). Throughput is of CPU seconds, on the same data with the same rules, one after the
+other, so that what else the machine does counts as little as may be. Exit 1 where a figure falls short.
+"""
+import csv
+import gzip
+import io
+import json
+import pathlib
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+import zipfile
+import zlib
+
+from judge import ROOT, build, judged, samples
+from measure import Clamd, Run
+
+CORPUS = ROOT / "artifact-scanner/corpus"
+
+
+def mixed(folder):
+    """Some 140 MB of what data jobs make."""
+    dice = random.Random(3)
+    text = io.StringIO()
+    rows = csv.writer(text)
+    for number in range(250_000):
+        rows.writerow([number, f"name {number % 997}", round(dice.gauss(0, 1), 6), round(dice.uniform(-90, 90), 5), "2024-01-%02d" % (number % 28 + 1)])
+    table = text.getvalue().encode()
+    items = json.dumps([{"id": n, "score": dice.random(), "tags": ["a", "b"], "text": f"row {n % 1009}"} for n in range(90_000)]).encode()
+    page = b"<!doctype html><html><body><table>" + b"".join(b"<tr><td>%d</td><td>row %d</td></tr>\n" % (n, n % 97) for n in range(160_000)) + b"</table></body></html>"
+    numbers = struct.pack("<2000000d", *(dice.random() for _ in range(2_000_000)))
+    head = b"{'descr': '<f8', 'fortran_order': False, 'shape': (2000000,), }".ljust(117) + b"\n"
+    array = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + numbers
+    chunk = lambda kind, body: struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+    pixels = zlib.compress(b"".join(b"\0" + dice.randbytes(3000) for _ in range(3000)), 1)
+    picture = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 1000, 3000, 8, 2, 0, 0, 0)) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.csv", table)
+        archive.writestr("b.npy", array)
+    files = {
+        "a.csv": table, "b.csv": table[: len(table) // 2], "a.json": items, "a.html": page, "a.npy": array, "b.npy": array, "a.png": picture,
+        "a.zip": packed.getvalue(), "a.csv.gz": gzip.compress(table, 5), "log.txt": table[::-1] + b"\n", "c.tsv": table.replace(b",", b"\t"),
+        "random.bin": dice.randbytes(16 << 20),
+    }
+    paths = []
+    for name, content in files.items():
+        paths.append(folder / name)
+        paths[-1].write_bytes(content)
+    return paths
+
+
+class Table:
+    def __init__(self):
+        self.short = False
+        print(f"{'figure':<58} {'goal':>14} {'measured':>14}")
+
+    def row(self, what, goal, measured, fits):
+        self.short |= not fits
+        print(f"{what:<58} {goal:>14} {measured:>14}  {'pass' if fits else 'FALLS SHORT'}", flush=True)
+
+
+def main():
+    files = build("files")
+    table = Table()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        paths = mixed(folder)
+        size = sum(path.stat().st_size for path in paths) / 1e6
+        clamd = Clamd(folder / "clamd")
+        try:
+            before = clamd.cpu()
+            for path in paths:
+                clamd.scan(path.read_bytes())
+            theirs = clamd.cpu() - before
+        finally:
+            clamd.end()
+        run = Run(files, *paths)
+        print(f"({size:.0f} MB of mixed data: {size / run.cpu:.0f} MB per CPU second, clamd {size / theirs:.1f})")
+        ratio = theirs / run.cpu
+        table.row("throughput per CPU second, of clamd's with the same rules", ">= 10 x", f"{ratio:.1f} x", ratio >= 10)
+        table.row("most memory on mixed data", "-", f"{run.kib / 1024:.0f} MiB", True)
+
+        all_samples = [row for base in (CORPUS, CORPUS / "variants") for row in samples(base)]
+        small = [(name, content) for name, _, family, content in all_samples if len(content) <= 64 << 10 and "bomb" not in family]
+        times = sorted(answer["micros"] for answer in judged(small * 5))
+        middle, late = times[len(times) // 2] / 1000, times[len(times) * 99 // 100] / 1000
+        table.row(f"small files ({len(small)} of up to 64 KiB, 5 times), p50", "<= 0.3 ms", f"{middle:.3f} ms", middle <= 0.3)
+        table.row("the same, p99", "<= 5 ms", f"{late:.2f} ms", late <= 5)
+
+        stored, bombs = [], []
+        for number, (sample, _, family, content) in enumerate(all_samples):
+            ending = pathlib.PurePosixPath(sample.replace("\0", "_").replace("/", "_")).suffix[:20]
+            path = folder / f"{number}{ending if ending.isascii() and ending.isprintable() else ''}"
+            path.write_bytes(content)
+            stored.append(path)
+            if family == "bomb":
+                bombs.append((sample, path))
+        run = Run(files, *[path for path, row in zip(stored, all_samples) if row[2] != "bomb"])
+        table.row("most memory on the corpus and its variants, but bombs", "<= 48 MiB", f"{run.kib / 1024:.0f} MiB", run.kib <= 48 << 10)
+        large = folder / "large.csv"
+        with large.open("wb") as sparse:
+            sparse.truncate(1 << 30)
+        run = Run(files, large)
+        word = run.out.split("\t")[1]
+        fits = run.kib <= 96 << 10 and word == "Unscannable"
+        table.row(f"a file of 1 GiB ({word.lower()}: over the limit, not read)", "<= 96 MiB", f"{run.kib / 1024:.0f} MiB", fits)
+
+        slowest, largest = ("", 0), ("", 0)
+        for sample, path in bombs:
+            run = Run(files, path)
+            word = run.out.split("\t")[1]
+            if word in ("Clean", "Active"):
+                table.row(f"bomb {sample}", "not clean", word, False)
+            slowest = max(slowest, (sample, run.cpu * 1000), key=lambda row: row[1])
+            largest = max(largest, (sample, run.kib / 1024), key=lambda row: row[1])
+        table.row(f"{len(bombs)} bombs, each a process: slowest, CPU ({slowest[0]})", "<= 300 ms", f"{slowest[1]:.0f} ms", slowest[1] <= 300)
+        table.row(f"the same: most memory ({largest[0]})", "<= 64 MiB", f"{largest[1]:.0f} MiB", largest[1] <= 64)
+    tree = subprocess.check_output(["cargo", "tree", "-p", "artifact-scanner", "-e", "normal", "--prefix", "none", "--no-dedupe"], cwd=ROOT, text=True)
+    crates = len({line.split(" (")[0] for line in tree.splitlines() if line})
+    table.row("crates of the default build", "<= 150", str(crates), crates <= 150)
+    sys.exit(1 if table.short else 0)
+
+
+main()
