@@ -28,7 +28,7 @@ use std::time::Duration;
 pub use select::Selection;
 
 /// The paths and sizes of what is taken of a listing.
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn chosen(
     entries: Vec<Entry>,
     selection: &Selection,

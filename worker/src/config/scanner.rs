@@ -47,7 +47,8 @@ impl Config {
             rows: self.scanner.rows.clone(),
             rules: self.scanner.rules.clone(),
             clamd: self.scanner.clamd.clone(),
-            grouping: self.grouping(true),
+            // Another user than root makes no control groups.
+            grouping: self.grouping(self.worker.user.is_none()),
             ..GateOptions::default()
         }
     }
