@@ -223,7 +223,7 @@ fn only_some_may_know_some() {
     let rules: [(&str, &[&str]); 6] = [
         ("libcontainer", &["kiln-warden"]),
         ("redis", &["kiln"]),
-        ("lapin", &["acceptance", "kiln", "kiln-protocol"]),
+        ("lapin", &["acceptance", "kiln"]),
         ("kiln-keeper", &["kiln", "kiln-warden"]),
         ("kiln-warden", &["kiln"]),
         ("kiln", &["kiln-fuzz"]),
