@@ -29,6 +29,8 @@ function legend(target, metric) {
   return target.legendFormat.replaceAll(/\{\{(\w+)\}\}/g, (_, label) => metric[label] ?? '').trim();
 }
 
+const none = panel => `<p class="none">${panel.fieldConfig.defaults.noValue}</p>`;
+
 async function data(panel) {
   const series = [];
   for (const target of panel.targets) {
@@ -65,7 +67,7 @@ function color(panel, value) {
 const escaped = text => String(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 
 function stat(panel, series) {
-  if (series.length === 0) return '<p class="none">no data</p>';
+  if (series.length === 0) return none(panel);
   return `<div class="stats">${series.slice(0, 4).map(({ name, points }) => {
     const value = points.at(-1)[1];
     return `<div class="stat" style="color:${color(panel, value)}"><b>${escaped(unit(panel)(value))}</b><i>${escaped(name)}</i></div>`;
@@ -73,7 +75,7 @@ function stat(panel, series) {
 }
 
 function table(panel, series) {
-  if (series.length === 0) return '<p class="none">no data</p>';
+  if (series.length === 0) return none(panel);
   const columns = panel.targets.map(it => it.legendFormat), rows = new Map();
   for (const { column, metric, points } of series) {
     const labels = Object.fromEntries(Object.entries(metric).filter(([name]) => !['__name__', 'job'].includes(name)));
@@ -88,7 +90,7 @@ function table(panel, series) {
 }
 
 function states(panel, series) {
-  if (series.length === 0) return '<p class="none">no data</p>';
+  if (series.length === 0) return none(panel);
   const words = panel.fieldConfig.defaults.mappings[0].options;
   return `<div class="states">${series.slice(0, 9).map(({ name, points }) => {
     const bars = [];
@@ -119,7 +121,7 @@ function chart(panel, series) {
     panel: panel.fieldConfig.defaults.unit,
     option: {
       animation: false, color: PALETTE, textStyle: { fontFamily: 'sans-serif' },
-      grid: { left: 62, right: 14, top: 10, bottom: wordy > 1 ? 62 : 46 },
+      grid: { left: 62, right: 14, top: 10, bottom: 30 + 16 * wordy },
       legend: { bottom: 0, type: 'plain', itemWidth: 16, itemHeight: 8, textStyle: { fontSize: 11 }, data: series.slice(0, 10).map(it => it.name) },
       xAxis: { type: 'time', min: start * 1000, max: end * 1000, axisLabel: { fontSize: 10, hideOverlap: true }, splitNumber: 4 },
       yAxis: { type: log ? 'log' : 'value', min: log ? undefined : min, max, axisLabel: { fontSize: 10 }, splitNumber: 4, interval: max === 1 ? 0.25 : undefined },
@@ -149,7 +151,7 @@ async function page(board) {
     const body = { stat, table, 'state-timeline': states }[panel.type]?.(panel, series);
     if (body === undefined && series.length > 0) charts.push({ id: panel.id, ...chart(panel, series) });
     html += `<section style="${place}"><h3>${escaped(panel.title)}</h3><p class="asks">${escaped(panel.description)}</p>`
-      + (body ?? (series.length > 0 ? `<div class="chart" id="p${panel.id}"></div>` : '<p class="none">no data</p>')) + '</section>';
+      + (body ?? (series.length > 0 ? `<div class="chart" id="p${panel.id}"></div>` : none(panel))) + '</section>';
   }
   const units = `const round=${round};const UNITS={${Object.entries(UNITS).map(([name, make]) => `${name}:${make}`).join(',')}};`;
   return { tall, html: `<!doctype html><meta charset="utf-8"><title>${escaped(board.title)}</title><style>

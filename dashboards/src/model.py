@@ -32,7 +32,7 @@ NAMED = {
         "clean": BLUE, "active": SKY, "suspicious": YELLOW, "malicious": RED, "unscannable": PINK, "unscanned": GREY,
     },
     "{{state}}": {"released": BLUE, "withheld": RED},
-    "{{result}}": {"ok": BLUE, "clean": BLUE, "stale": YELLOW, "failed": RED, "error": RED},
+    "{{result}}": {"ok": BLUE, "clean": BLUE, "exported": BLUE, "stale": YELLOW, "failed": RED, "error": RED, "dropped": RED},
     "{{start}}": {"warm": BLUE, "cold": YELLOW},
     "{{phase}}": {"warm": BLUE, "running": GREEN, "leased": YELLOW, "resetting": PINK, "cold": GREY},
 }
@@ -158,7 +158,7 @@ def defaults(panel: Panel) -> dict[str, Any]:
     mode = "thresholds" if panel.kind != "timeseries" else "palette-classic-by-name"
     of: dict[str, Any] = {
         "unit": panel.unit, "color": {"mode": mode}, "thresholds": thresholds(panel),
-        "mappings": mappings(panel), "noValue": "no data",
+        "mappings": mappings(panel), "noValue": f"no data: {panel.quiet}" if panel.quiet else "no data",
     }
     if panel.low is not None and panel.kind != "stat":
         of["min"] = panel.low

@@ -245,11 +245,7 @@ fn a_broker_that_is_away_and_a_drain_are_told_at_once() {
     proxy.refuse(true);
     proxy.cut();
     browser.wait_text("✕ Takes no jobs", SOON);
-    let text = browser.text();
-    assert!(
-        text.contains("Broker: not every queue has its consumer"),
-        "{text}"
-    );
+    browser.wait_text("Broker: RabbitMQ does not answer", SOON);
     assert_eq!(
         browser.eval("document.querySelectorAll('#needs .down').length"),
         1

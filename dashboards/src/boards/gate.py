@@ -16,7 +16,7 @@ GATE = Dashboard(
             Panel("Kept back", "Which part of the files is kept back?", (
                 Query(f"sum(rate(kiln_artifacts_total{{{I},state=\"withheld\"}}[$__rate_interval])) / sum(rate(kiln_artifacts_total{{{I}}}[$__rate_interval]))",
                       "withheld"),), unit="percentunit", high=1, width=6, quiet="jobs that make no files"),
-            Panel("Outputs cut", "Of how many outputs is a part kept back, for a secret that was in it?",
+            Panel("Outputs cut", "How many outputs are cut, for a secret?",
                   (Query(total("kiln_streams_withheld_total"), "outputs"),), unit="ops", width=6),
         )),
         Row("Does the gate hold up?", (

@@ -275,7 +275,9 @@ impl Dispatch {
         metrics.results_pending(pending);
         metrics.store_up(self.service.ledger.reachable());
         let published = pending == 0;
-        let why = if published {
+        let why = if !consuming && !broker.publishing {
+            "RabbitMQ does not answer"
+        } else if published {
             "not every queue has its consumer"
         } else {
             "outcomes cannot be published"
