@@ -59,9 +59,13 @@ fn alone_the_broker_fails_in_every_way() {
         broker.revive();
     });
     under_load(&world, &mut seed, |_| broker.restart_app());
+    let rebuilt = || world.workers[0].metric("kiln_amqp_reconnects_total", "");
+    let first = rebuilt();
     for _ in 0..3 {
         under_load(&world, &mut seed, |_| broker.close_all_connections());
     }
+    let lost = rebuilt() - first;
+    assert!(lost >= 3.0, "{lost} connections were rebuilt");
     for alarm in [Broker::memory_alarm, Broker::disk_alarm] {
         under_load(&world, &mut seed, |seed| {
             alarm(&broker, true);

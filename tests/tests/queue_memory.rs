@@ -51,11 +51,16 @@ fn alone_jobs_and_reconnects_leave_nothing_behind() {
     }
     serve(&world);
     let before = holds(&world);
+    let rebuilt = || world.workers[0].metric("kiln_amqp_reconnects_total", "");
+    let first = rebuilt();
     for _ in 0..rounds {
         serve(&world);
         broker.close_all_connections();
     }
     serve(&world);
+    // The one that consumes and the one that publishes.
+    let lost = rebuilt() - first;
+    assert!(lost >= 2.0 * f64::from(rounds), "{lost} in {rounds} rounds");
     let grown = || {
         let now = holds(&world);
         (

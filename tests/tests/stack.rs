@@ -56,6 +56,8 @@ fn alone_a_broker_breaks_as_asked_and_comes_back() {
     broker.restart_app();
     serves(&client, "after-a-restart");
     broker.close_all_connections();
+    let closed = || client.state().contains("asked for by a test");
+    assert!(wait_for(PATIENCE, closed), "{}", client.state());
     serves(&client, "after-a-close");
     for alarm in [Broker::memory_alarm, Broker::disk_alarm] {
         alarm(&broker, true);

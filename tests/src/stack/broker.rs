@@ -220,7 +220,7 @@ impl Broker {
 
     /// Closes every connection from its side.
     pub fn close_all_connections(&self) {
-        self.ctl(&["close_all_connections", "asked for by a test"]);
+        self.ctl(&["close_all_connections", "--global", "asked for by a test"]);
     }
 
     /// Raises or clears the memory alarm: publishers are blocked.
