@@ -1,7 +1,7 @@
 //! When the broker, Redis, the store or the wire fails under load, is every job still answered once?
 
 use acceptance::faults::{Proxy, Way};
-use acceptance::leftovers::wait_for;
+use acceptance::leftovers::{descendants, wait_for};
 use acceptance::seed::Seed;
 use acceptance::stack::broker::Broker;
 use acceptance::stack::objects::Objects;
@@ -9,6 +9,7 @@ use acceptance::stack::redis::Redis;
 use acceptance::stack::world::{SOON, World, bash, id, ids, sleeper};
 use acceptance::tmpfs::Tmpfs;
 use serde_json::Value;
+use std::fs;
 use std::io::Write as _;
 use std::process::Command;
 use std::sync::Arc;
@@ -114,6 +115,39 @@ fn alone_consumption_goes_on_soon_after_the_broker_is_back() {
         writeln!(std::io::stderr(), "{told}").ok();
         assert_eq!(world.serve(&bash("true"))["status"], "succeeded");
     }
+}
+
+/// The first process of the pool makes and resets every sandbox: without it no job can start.
+#[test]
+fn a_warden_that_says_nothing_is_told_and_is_believed_again() {
+    let world = World::up(2);
+    assert_eq!(world.serve(&bash("true"))["status"], "succeeded");
+    let worker = world.workers[0].process().pid();
+    let name = |pid: u32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let of_pool = |pid: &u32| name(*pid).trim() == "kiln-warden";
+    let warden = descendants(worker).into_iter().find(of_pool);
+    let warden = warden.expect("it has a warden");
+    let tell = |word: &str| {
+        let mut told = Command::new("kill");
+        told.args([word, &warden.to_string()]);
+        assert!(told.status().is_ok_and(|status| status.success()), "{word}");
+    };
+    tell("-STOP");
+    // Its sandboxes wait to be made ready again after these, and it is not asked before.
+    let jobs: Vec<_> = (0..4).map(|_| bash("true")).collect();
+    world.submit(&jobs);
+    let noticed = world.workers[0].wait_unready(SOON);
+    let said = world.workers[0].ready();
+    tell("-CONT");
+    assert!(noticed, "a frozen warden is noticed");
+    let said = said.expect("it is up").body;
+    assert!(
+        said.contains("the warden is gone, or does not answer"),
+        "{said}"
+    );
+    world.workers[0].wait_ready();
+    world.wait_all(&ids(&jobs), SOON);
+    world.assert_kept(4, "a frozen warden");
 }
 
 #[test]

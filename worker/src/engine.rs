@@ -162,6 +162,11 @@ impl Engine {
         self.host.is_gone()
     }
 
+    /// Whether the warden leaves questions without an answer.
+    pub fn is_silent(&self) -> bool {
+        self.host.is_silent()
+    }
+
     /// Ends every sandbox and the warden, and waits until nothing of them is left.
     pub async fn shut_down(mut self) -> Result<(), EngineError> {
         self.pool.close();

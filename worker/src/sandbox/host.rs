@@ -14,6 +14,7 @@ use routes::{Answers, Routes, decode, lock, read};
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -57,6 +58,22 @@ pub struct Line {
     pub id: SandboxId,
     channel: Arc<Channel>,
     answers: Answers,
+    silent: Arc<Silent>,
+}
+
+/// Whether an answer was late and nothing has been heard of the warden since.
+#[derive(Debug, Default)]
+struct Silent(AtomicBool);
+
+impl Silent {
+    fn late(&self) -> HostError {
+        self.0.store(true, Ordering::Relaxed);
+        HostError::Late
+    }
+
+    fn heard(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
 }
 
 /// The end of a reset. A reset that cannot be proved has still ended, and the sandbox is gone.
@@ -74,6 +91,7 @@ pub enum Reset {
 pub struct Host {
     channel: Arc<Channel>,
     routes: Arc<Mutex<Routes>>,
+    silent: Arc<Silent>,
     pub cgroup: CgroupVersion,
     pub instance: String,
     /// Dead instances that the warden swept when it began.
@@ -114,10 +132,16 @@ impl Host {
             }
         };
         let routes = Arc::new(Mutex::new(Routes::default()));
-        tokio::spawn(read(Arc::clone(&channel), Arc::clone(&routes)));
+        let silent = Arc::<Silent>::default();
+        let heard = Arc::clone(&silent);
+        let all = read(Arc::clone(&channel), Arc::clone(&routes), move || {
+            heard.heard();
+        });
+        tokio::spawn(all);
         Ok(Greeting::Ready(Self {
             channel,
             routes,
+            silent,
             cgroup,
             instance,
             swept,
@@ -145,12 +169,13 @@ impl Host {
             },
         )
         .await?;
-        let created = within(created).await??;
+        let created = self.within(created).await??;
         let channel = Arc::clone(&self.channel);
         let mut line = Line {
             id: created.id,
             channel,
             answers: created.answers,
+            silent: Arc::clone(&self.silent),
         };
         let cell = line.next_cell().await?.into_cell()?;
         let control = Channel::new(created.control).map_err(HostError::Socket)?;
@@ -173,13 +198,25 @@ impl Host {
             routes.retired.insert(sandbox, sender);
         }
         send(&self.channel, &Request::Retire { sandbox }).await?;
-        let left = within(retired).await?;
+        let left = self.within(retired).await?;
         Ok(left.or(lock(&self.routes).left.remove(&sandbox)))
     }
 
     /// Whether the warden has closed its socket.
     pub fn is_gone(&self) -> bool {
         lock(&self.routes).closed
+    }
+
+    /// Whether it has left a question without an answer, and said nothing since.
+    pub fn is_silent(&self) -> bool {
+        self.silent.0.load(Ordering::Relaxed)
+    }
+
+    async fn within<T>(&self, answer: oneshot::Receiver<T>) -> Result<T, HostError> {
+        tokio::time::timeout(ANSWER_MAX, answer)
+            .await
+            .map_err(|_| self.silent.late())?
+            .map_err(|_| HostError::Gone)
     }
 
     /// Asks the warden to end everything.
@@ -228,7 +265,7 @@ impl Line {
     async fn answer(&mut self) -> Result<(Event, Vec<OwnedFd>), HostError> {
         tokio::time::timeout(ANSWER_MAX, self.answers.recv())
             .await
-            .map_err(|_| HostError::Late)?
+            .map_err(|_| self.silent.late())?
             .ok_or(HostError::Gone)
     }
 
@@ -286,11 +323,4 @@ impl Reset {
 async fn send(channel: &Channel, request: &Request) -> Result<(), HostError> {
     let bytes = serde_json::to_vec(request).map_err(HostError::Encode)?;
     channel.send(&bytes, &[]).await.map_err(HostError::Socket)
-}
-
-async fn within<T>(answer: oneshot::Receiver<T>) -> Result<T, HostError> {
-    tokio::time::timeout(ANSWER_MAX, answer)
-        .await
-        .map_err(|_| HostError::Late)?
-        .map_err(|_| HostError::Gone)
 }

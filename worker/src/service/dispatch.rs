@@ -298,10 +298,11 @@ impl Dispatch {
             self.service.journal.is_able(),
             "the state folder takes nothing, or is full",
         );
+        let engine = &self.service.engine;
         self.readiness.set(
             Condition::Pool,
-            !self.service.engine.is_gone(),
-            "the warden is gone",
+            !engine.is_gone() && !engine.is_silent(),
+            "the warden is gone, or does not answer",
         );
     }
 

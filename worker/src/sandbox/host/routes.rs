@@ -38,8 +38,13 @@ pub(super) fn lock(routes: &Mutex<Routes>) -> std::sync::MutexGuard<'_, Routes> 
     routes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads the warden's messages until it is gone, then lets every waiter go.
-pub(super) async fn read(channel: Arc<Channel>, routes: Arc<Mutex<Routes>>) {
+/// Reads the warden's messages until it is gone, then lets every waiter go. Says of each that
+/// something was heard.
+pub(super) async fn read(
+    channel: Arc<Channel>,
+    routes: Arc<Mutex<Routes>>,
+    heard: impl Fn() + Send,
+) {
     loop {
         let message = match channel.recv(MESSAGE_MAX).await {
             Ok(Some(message)) => message,
@@ -49,6 +54,7 @@ pub(super) async fn read(channel: Arc<Channel>, routes: Arc<Mutex<Routes>>) {
                 break;
             }
         };
+        heard();
         match decode(&message) {
             Ok(event) => route(&routes, event, message.descriptors),
             Err(error) => {
