@@ -9,16 +9,20 @@ READY = 'kiln_queue_ready_messages{instance="w1",queue="kiln.jobs.batch"}'
 TAKEN = 'kiln_amqp_deliveries_total{instance="w1"}'
 BUSY, SLOTS = 'kiln_slots_busy{instance="w1"}', 'kiln_slots{instance="w1"}'
 STANDS = 'kiln_amqp_consumer_up{instance="w1",queue="kiln.jobs.batch"}'
+ENDS = 'kiln_amqp_connected{instance="w2",role="consumer"}'
+DRAINS = 'kiln_drain_started_timestamp_seconds{instance="w2"}'
 READY_ALL = 'kiln_ready{instance="w1"}'
 CONFIRMS = 'kiln_amqp_publish_confirm_seconds_bucket{{instance="w1",le="{}"}}'
 
 ALERTS = (
     Alert(
-        "KilnBrokerAway", "page", "min by (instance) (kiln_amqp_connected) == 0", "30s",
+        "KilnBrokerAway", "page",
+        """min by (instance) (kiln_amqp_connected) == 0
+           unless on (instance) kiln_drain_started_timestamp_seconds > 0""", "30s",
         "The worker {{ $labels.instance }} has no connection to RabbitMQ",
         ("kiln_amqp_connected", "kiln_amqp_reconnects_total"),
         Case("5m", {UP: "1x8 0x20", OUT: "1x40"}, (W1,)),
-        Case("5m", {UP: "1x8 0x2 1x30", OUT: "1x40"}),
+        Case("5m", {UP: "1x8 0x2 1x30", OUT: "1x40", ENDS: "1x8 0x20", DRAINS: "60x40"}),
     ),
     Alert(
         "KilnBrokerBlocked", "page", "kiln_amqp_blocked == 1", "1m",
