@@ -121,14 +121,7 @@ fn a_worker_with_a_user_of_its_own_has_nothing_of_root() {
     );
     let stored = world.store().metadata().expect("it was made");
     assert_eq!((stored.uid(), stored.mode() & 0o7777), (USER, 0o750));
-    world.worker().term();
-    assert_eq!(
-        world.workers[0].exit(SOON),
-        Some(0),
-        "{}",
-        world.last_words()
-    );
-    world.assert_nothing_left(Duration::from_secs(5));
+    world.assert_ends();
 }
 
 #[test]

@@ -264,6 +264,16 @@ impl World {
         Snapshot::of(&self.scope)
     }
 
+    /// Asks the one worker to end, which it must do well and leave nothing.
+    ///
+    /// # Panics
+    /// With its last words, or what is left.
+    pub fn assert_ends(&mut self) {
+        self.worker().term();
+        assert_eq!(self.workers[0].exit(SOON), Some(0), "{}", self.last_words());
+        self.assert_nothing_left(Duration::from_secs(5));
+    }
+
     /// Waits until these workers have nothing of the machine's any more.
     ///
     /// # Panics

@@ -194,12 +194,5 @@ fn alone_soak_of_mixed_jobs() {
         "soak: {jobs} jobs in {took:?}: 0 residue; the worker holds {now} KiB ({memory} after a tenth); {after:?}"
     )
     .ok();
-    world.worker().term();
-    assert_eq!(
-        world.workers[0].exit(SOON),
-        Some(0),
-        "{}",
-        world.last_words()
-    );
-    world.assert_nothing_left(Duration::from_secs(5));
+    world.assert_ends();
 }
