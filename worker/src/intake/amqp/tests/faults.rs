@@ -49,7 +49,13 @@ async fn broker_a_cut_connection_is_rebuilt_and_its_tickets_are_stale() {
     // A publish that meets no connection waits for the next.
     proxy.cut();
     fixture.submit(&broker, Class::Interactive, "two").await;
-    let two = incoming.job().await;
+    let mut two = incoming.job().await;
+    if *two.body == b"one" {
+        // Written is not yet arrived: the cut may have taken the ack along.
+        assert!(two.properties.redelivered);
+        assert_eq!(two.ticket.ack().await, AckResult::Ok);
+        two = incoming.job().await;
+    }
     assert_eq!(*two.body, b"two");
     assert_eq!(two.ticket.ack().await, AckResult::Ok);
     fixture.clean(broker).await;
