@@ -129,6 +129,29 @@ fn a_job_is_cancelled_while_its_worker_drains() {
 }
 
 #[test]
+fn a_running_job_stays_cancelled_though_its_worker_dies_of_it() {
+    let mut world = World::new();
+    let job = sleeper(30_000);
+    let marker = world.folder().path().join("reached");
+    world.add("a", |setup| {
+        setup.checkpoints = true;
+        setup.amqp += "?heartbeat=2";
+        let set = format!("exited:kill:{}:{}", id(&job), marker.display());
+        setup.env = vec![("KILN_CHECKPOINT".to_owned(), set)];
+    });
+    world.worker().up();
+    world.client.wait_bound();
+    world.submit(std::slice::from_ref(&job));
+    world.wait_started(&id(&job));
+    wish(&world, &id(&job));
+    assert_eq!(world.worker().exit(SOON), None, "a signal ends it");
+    world.worker().change(|setup| setup.env.clear());
+    world.worker().up();
+    assert_eq!(world.answer(&id(&job))["status"], "cancelled");
+    assert_eq!(world.starts(&id(&job)), 1);
+}
+
+#[test]
 fn another_tenant_cancels_nothing() {
     let world = World::up(1);
     let mut job = sleeper(2500);

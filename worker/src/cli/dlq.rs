@@ -39,7 +39,7 @@ pub(super) struct DlqArgs {
 
 #[derive(Debug, Subcommand)]
 enum DlqCommand {
-    /// List them, the oldest first: id, reason, queue, size, detail
+    /// List them, the oldest first: id (the body's sha256 where it has none), reason, queue, size, detail
     Ls {
         #[command(flatten)]
         choice: Choice,
@@ -48,7 +48,7 @@ enum DlqCommand {
     },
     /// Show one with everything that it holds (exit 1 if it is not there)
     Show {
-        /// Its message-id
+        /// Its message-id, or its body's sha256 where it has none
         id: String,
         #[command(flatten)]
         link: LinkArgs,
@@ -64,7 +64,7 @@ enum DlqCommand {
 struct ChangeArgs {
     #[command(flatten)]
     choice: Choice,
-    /// Only one, by its message-id
+    /// Only this, by its message-id, or by its digest where it has none
     #[arg(long, value_name = "ID")]
     id: Option<String>,
     /// Only say which
@@ -89,7 +89,7 @@ impl Choice {
     fn takes(&self, id: Option<&str>, letter: &Letter) -> bool {
         let same =
             |wanted: Option<&str>, held: Option<&str>| wanted.is_none_or(|w| held == Some(w));
-        same(id, letter.id.as_deref()) && same(self.reason.as_deref(), letter.reason.as_deref())
+        same(id, Some(letter.name())) && same(self.reason.as_deref(), letter.reason.as_deref())
     }
 }
 

@@ -10,6 +10,10 @@ use crate::report::answer::now_unix_ms;
 use crate::store::ledger::Tombstone;
 use kiln_protocol::control::{CONTROL_SCHEMA, Cancellation, ControlAnswer, ControlState};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a running job may go on until the wish to end it is stored.
+const BURIED_WITHIN: Duration = Duration::from_millis(250);
 
 impl Service {
     /// Does what a control message asks for, and answers where an answer is wanted.
@@ -38,17 +42,7 @@ impl Service {
         // First the tombstone, then a look at what runs: a job that starts in between sees one of
         // the two.
         self.tombs.add(&tombstone);
-        let state = match self
-            .running
-            .cancel(&tombstone.job_id, tombstone.tenant.as_ref())
-        {
-            Heard::Ending => ControlState::Ending,
-            Heard::NotTheirs => ControlState::Unknown,
-            Heard::NotHere => {
-                self.bury(&tombstone).await;
-                ControlState::Pending
-            }
-        };
+        let state = self.end(&tombstone).await;
         if let Some(queue) = reply_to.filter(|to| is_allowed(to, &self.terms.reply_prefixes)) {
             let answer = ControlAnswer {
                 schema: CONTROL_SCHEMA.to_owned(),
@@ -72,7 +66,28 @@ impl Service {
         }
     }
 
-    /// Remembers for the whole fleet that a job is cancelled which nobody has yet.
+    /// Ends the job if it runs here, once the wish outlives this worker or the store takes too long
+    /// for that; one that is not here waits for the job.
+    async fn end(&self, tombstone: &Tombstone) -> ControlState {
+        let (id, tenant) = (&tombstone.job_id, tombstone.tenant.as_ref());
+        match self.running.find(id, tenant) {
+            Heard::Ending => {
+                let buried = tokio::time::timeout(BURIED_WITHIN, self.bury(tombstone)).await;
+                if buried.is_err() {
+                    tracing::info!(job_id = %id, "a job is ended before its cancellation is stored");
+                }
+            }
+            Heard::NotTheirs => return ControlState::Unknown,
+            Heard::NotHere => self.bury(tombstone).await,
+        }
+        match self.running.cancel(id, tenant) {
+            Heard::Ending => ControlState::Ending,
+            Heard::NotTheirs => ControlState::Unknown,
+            Heard::NotHere => ControlState::Pending,
+        }
+    }
+
+    /// Remembers for the whole fleet that a job is cancelled that has no outcome yet.
     async fn bury(&self, tombstone: &Tombstone) {
         self.registry.cancelled(&tombstone.job_id);
         let told = match self.ledger.result(&tombstone.job_id).await {

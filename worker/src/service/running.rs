@@ -35,7 +35,7 @@ pub(super) enum Entry {
 /// What became of a wish to end a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Heard {
-    /// It runs here, and is being ended.
+    /// It runs here, and is to end.
     Ending,
     /// It runs here, for another tenant.
     NotTheirs,
@@ -63,16 +63,31 @@ impl Running {
         })
     }
 
-    /// Ends a job, if it runs here; `tenant` is whose it must be, where that was said.
+    /// Whether a job runs here that may be ended; `tenant` is whose it must be, where that was said.
+    pub(super) fn find(&self, id: &JobId, tenant: Option<&Tenant>) -> Heard {
+        heard(&lock(&self.0), id, tenant).0
+    }
+
+    /// Ends a job, if it runs here and may be ended.
     pub(super) fn cancel(&self, id: &JobId, tenant: Option<&Tenant>) -> Heard {
-        match lock(&self.0).get(id) {
-            None => Heard::NotHere,
-            Some(job) if tenant.is_some_and(|tenant| *tenant != job.tenant) => Heard::NotTheirs,
-            Some(job) => {
-                job.cancelled.send_replace(true);
-                Heard::Ending
-            }
+        let all = lock(&self.0);
+        let (heard, job) = heard(&all, id, tenant);
+        if let Some(job) = job {
+            job.cancelled.send_replace(true);
         }
+        heard
+    }
+}
+
+fn heard<'a>(
+    all: &'a HashMap<JobId, Job>,
+    id: &JobId,
+    tenant: Option<&Tenant>,
+) -> (Heard, Option<&'a Job>) {
+    match all.get(id) {
+        None => (Heard::NotHere, None),
+        Some(job) if tenant.is_some_and(|tenant| *tenant != job.tenant) => (Heard::NotTheirs, None),
+        Some(job) => (Heard::Ending, Some(job)),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::cli::escape;
 use crate::intake::amqp::properties::integer;
 use crate::intake::ticket::{DETAIL, QUEUE, REASON, RETRIES};
+use kiln_protocol::digest::sha256_hex;
 use kiln_protocol::topology::key_of_queue;
 use lapin::message::Delivery;
 use lapin::types::{AMQPValue, FieldTable};
@@ -16,6 +17,8 @@ const BROKERS_QUEUE: &str = "x-first-death-queue";
 #[derive(Debug)]
 pub(super) struct Letter {
     pub(super) id: Option<String>,
+    /// The sha256 of its body: what one without an id is chosen by.
+    digest: String,
     pub(super) reason: Option<String>,
     detail: Option<String>,
     queue: Option<String>,
@@ -30,6 +33,7 @@ impl Letter {
         let id = delivery.properties.message_id().as_ref();
         Self {
             id: id.map(|id| id.as_str().to_owned()),
+            digest: sha256_hex(&delivery.data),
             reason: text(REASON).or_else(|| text(BROKERS_REASON)),
             detail: text(DETAIL),
             queue: text(QUEUE).or_else(|| text(BROKERS_QUEUE)),
@@ -43,12 +47,17 @@ impl Letter {
         self.queue.as_deref().and_then(key_of_queue)
     }
 
+    /// What it is chosen by: its message-id, or its digest where it has none.
+    pub(super) fn name(&self) -> &str {
+        self.id.as_deref().unwrap_or(&self.digest)
+    }
+
     /// One line for people.
     pub(super) fn line(&self) -> String {
         let shown = |text: &Option<String>| escape::name(text.as_deref().unwrap_or("-"));
         let mut line = format!(
             "{}  {}  {}  {} bytes",
-            shown(&self.id),
+            escape::name(self.name()),
             shown(&self.reason),
             shown(&self.queue),
             self.bytes
@@ -64,6 +73,7 @@ impl Letter {
     pub(super) fn json(&self) -> Value {
         json!({
             "id": self.id,
+            "sha256": self.digest,
             "reason": self.reason,
             "detail": self.detail,
             "queue": self.queue,
@@ -178,6 +188,17 @@ mod tests {
         let line = Letter::read(&delivery(&headers, b"xy")).line();
         assert_eq!(line, "id\\x1b  -  -  2 bytes  a\\nb\\x1b[31m");
         assert_eq!(Letter::read(&delivery(&[], b"")).routing_key(), None);
+    }
+
+    #[test]
+    fn one_without_an_id_is_named_by_what_it_holds() {
+        let mut nameless = delivery(&[], b"abc");
+        nameless.properties = BasicProperties::default();
+        let letter = Letter::read(&nameless);
+        let name = sha256_hex(b"abc");
+        assert_eq!(letter.name(), name);
+        assert_eq!(letter.json()["sha256"], name);
+        assert_eq!(letter.line(), format!("{name}  -  -  3 bytes"));
     }
 
     #[test]
