@@ -23,6 +23,7 @@
 //! - [`report`]: the one place where a job's fate is decided and put into words
 //! - [`cli`]: the command line, and what the exit codes say
 
+mod backoff;
 pub mod checkpoint;
 pub mod cli;
 pub mod collect;

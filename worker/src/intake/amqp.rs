@@ -25,7 +25,6 @@
 //! - [`properties`], [`again`]: what a message says, and what it says when we publish it again
 
 pub(crate) mod again;
-mod backoff;
 mod canary;
 mod clean;
 pub(crate) mod connect;
@@ -43,9 +42,9 @@ mod tests;
 pub use message::{Delay, Outgoing, PublishError, Published};
 
 use super::{Incoming, Source};
+use crate::backoff::Backoff;
 use crate::config::{Secret, TopologyMode};
 use crate::telemetry::metric::Metrics;
-use backoff::Backoff;
 use connect::Address;
 use kiln_protocol::id::Tenant;
 use kiln_protocol::topology::Topology;

@@ -1,12 +1,13 @@
 //! How is a store waited for that fails? For as long as the delivery is ours.
 
 use super::Service;
+use crate::backoff::Backoff;
 use crate::intake::ticket::Ticket;
 use crate::store::StoreError;
 use std::time::Duration;
 
-/// The first pause between two tries, and the longest.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+/// The longest pause between two tries.
+const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 /// The delivery is not ours any more: it comes again, and whoever has it then goes on.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ impl Service {
     where
         F: Future<Output = Result<T, StoreError>>,
     {
-        let mut pause = PAUSES.0;
+        let mut backoff = Backoff::new(PAUSE_MAX);
         loop {
             match ask().await {
                 Ok(answer) => return Ok(answer),
@@ -32,8 +33,7 @@ impl Service {
                 }
                 Err(_) => return Err(Lost),
             }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(PAUSES.1);
+            backoff.wait().await;
         }
     }
 }

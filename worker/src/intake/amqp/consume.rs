@@ -7,9 +7,9 @@
 //!   └─ control            likewise, and what was missed is told by `ControlOpen`
 //! ```
 
-use super::backoff::Backoff;
 use super::connect::{close, ended, in_time};
 use super::{Incoming, Shared, canary, declare, depth, is_set, properties};
+use crate::backoff::Backoff;
 use crate::config::TopologyMode;
 use crate::intake::ticket::Ticket;
 use crate::intake::{Control, Delivery, Source};

@@ -3,9 +3,9 @@
 //! Many are in flight at once, each on a channel of its own: a message that comes back, or an
 //! exchange that is not there, which ends the channel, then concerns one message and no other.
 
-use super::backoff::Backoff;
 use super::connect::{close, ended};
 use super::{DIRECT_REPLY, PublishError, Published, Shared, is_set};
+use crate::backoff::Backoff;
 use crate::telemetry::event::{Blocked, Connected, Rebuilt, Unheard};
 use crate::telemetry::metric::{Metrics, Role};
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};

@@ -1,14 +1,15 @@
 //! One request to the store, noted; and the patience for a store that fails.
 
 use super::{DOCUMENT_BYTES_MAX, Ledger, VANISHED_MAX, vanished};
+use crate::backoff::Backoff;
 use crate::fault::chain;
 use crate::store::StoreError;
 use crate::store::backend::{BackendError, Durable, Entry, Put, Rule};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const BACKOFF_MIN: Duration = Duration::from_millis(100);
-const BACKOFF_MAX: Duration = Duration::from_secs(5);
+/// The longest pause between two tries.
+const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 impl Ledger {
     /// Does something again and again until the store does it, or fails for a reason of ours.
@@ -16,7 +17,7 @@ impl Ledger {
     where
         F: Future<Output = Result<T, StoreError>>,
     {
-        let mut backoff = BACKOFF_MIN;
+        let mut backoff = Backoff::new(PAUSE_MAX);
         let mut told = false;
         loop {
             let mut reachable = self.health.reachability();
@@ -43,7 +44,7 @@ impl Ledger {
                 std::future::pending::<()>().await;
             };
             tokio::select! {
-                () = tokio::time::sleep(backoff) => backoff = (backoff * 2).min(BACKOFF_MAX),
+                () = backoff.wait() => {}
                 () = back => {}
             }
         }

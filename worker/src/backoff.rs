@@ -9,14 +9,14 @@ const MENDED: Duration = Duration::from_secs(10);
 
 /// Doubles with each failure that follows soon on another.
 #[derive(Debug)]
-pub(super) struct Backoff {
+pub(crate) struct Backoff {
     next: Duration,
     longest: Duration,
     since: Instant,
 }
 
 impl Backoff {
-    pub(super) fn new(longest: Duration) -> Self {
+    pub(crate) fn new(longest: Duration) -> Self {
         Self {
             next: FIRST.min(longest),
             longest,
@@ -36,7 +36,7 @@ impl Backoff {
     }
 
     /// Waits.
-    pub(super) async fn wait(&mut self) {
+    pub(crate) async fn wait(&mut self) {
         let wait = self.step(self.since.elapsed());
         tokio::time::sleep(wait).await;
         self.since = Instant::now();
