@@ -16,7 +16,7 @@ pub(crate) struct Sample {
 }
 
 /// The samples of the repository are stored so that no virus scanner takes them.
-const MASK: u8 = 0xa5;
+pub(crate) const MASK: u8 = 0xa5;
 
 /// Reads `DIR/labels.tsv`, and the files from `DIR/files` by name or from `DIR/samples` by number.
 pub(crate) fn read(dir: &Path) -> std::io::Result<Vec<Sample>> {

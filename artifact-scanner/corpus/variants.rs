@@ -2,7 +2,7 @@
 //! are too large to store, and those that try the same trick in another way.
 
 #[path = "build.rs"]
-mod build;
+pub(crate) mod build;
 #[path = "disguises.rs"]
 mod disguises;
 

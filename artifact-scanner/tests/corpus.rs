@@ -1,11 +1,15 @@
 //! The labelled samples of this repository, and variants of them that are made here.
 
+#[path = "../corpus/hold.rs"]
+mod hold;
 #[path = "corpus/mutate.rs"]
 mod mutate;
 #[path = "corpus/readers.rs"]
 mod readers;
 #[path = "../corpus/table.rs"]
 mod table;
+#[path = "../corpus/targets.rs"]
+mod targets;
 #[path = "../corpus/variants.rs"]
 mod variants;
 

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// A budget that is soon spent, so that much can be tried.
-pub(super) const LIMITS: Limits = Limits {
+const LIMITS: Limits = Limits {
     size_bytes: 4 << 20,
     unpacked_bytes: 8 << 20,
     members: 200,
@@ -27,7 +27,7 @@ pub(super) const LIMITS: Limits = Limits {
     wall: Duration::from_secs(2),
 };
 /// The time limit is looked at between steps, and this machine may be busy.
-pub(super) const LATE: Duration = Duration::from_secs(8);
+const LATE: Duration = Duration::from_secs(8);
 /// The most of memory at once that all of it takes: the samples, and a scan or two.
 const MEMORY_KIB: u64 = 512 << 10;
 

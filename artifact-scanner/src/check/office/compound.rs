@@ -160,9 +160,12 @@ impl<'a> Compound<'a> {
         let mut sector = entry.start;
         while sector < FREE && out.len() < entry.size && out.len() <= self.small.len() {
             let start = sector as usize * 64;
-            let Some(found) = self.small.get(start..(start + 64).min(self.small.len())) else {
+            let end = (start + 64).min(self.small.len());
+            // A sector just behind the last one has no bytes, and may be its own next.
+            let found = self.small.get(start..end).unwrap_or_default();
+            if found.is_empty() {
                 break;
-            };
+            }
             out.extend_from_slice(found);
             sector = self
                 .next_small
