@@ -2,7 +2,7 @@
 
 use artifact_scanner::check::secrets::Own;
 use artifact_scanner::{
-    Budget, Finding, Limits, Passage, Policy, Report, Rules, Unscannable, Verdict,
+    Budget, Finding, Limits, Passage, Policy, Report, Rules, Severity, Unscannable, Verdict,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -77,7 +77,7 @@ fn well_formed(report: &Report, bytes: &[u8], budget: &Budget) {
     assert_eq!(report.serve().is_none(), bad, "{report:?}");
     assert_eq!(usize::try_from(report.bytes()), Ok(bytes.len()));
     let worst = report.findings().iter().map(|one| one.severity).max();
-    let worst = worst.map_or(Verdict::Clean, |worst| worst.verdict());
+    let worst = worst.map_or(Verdict::Clean, Severity::verdict);
     assert!(verdict >= worst, "{report:?}");
     // It is as bad as its worst finding, or a check did not finish.
     assert!(verdict == worst || reason.is_some(), "{report:?}");

@@ -198,7 +198,9 @@ impl Target {
         if found.exists() {
             stored.extend(std::fs::read(found)?);
         }
-        stored.iter_mut().for_each(|byte| *byte ^= MASK);
+        for byte in &mut stored {
+            *byte ^= MASK;
+        }
         let (mut kept, mut rest) = (Vec::new(), stored.as_slice());
         while let Some((length, more)) = rest.split_first_chunk() {
             let length = usize::from(u16::from_le_bytes(*length)).min(more.len());

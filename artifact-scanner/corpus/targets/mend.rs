@@ -57,9 +57,9 @@ pub(super) fn sevenzip(bytes: &[u8]) -> Vec<u8> {
             let sum = crc32fast::hash(header);
             put(&mut bytes, 28, sum.to_le_bytes());
         }
-        let sum = bytes.get(12..32).map(crc32fast::hash);
-        sum.into_iter()
-            .for_each(|sum| put(&mut bytes, 8, sum.to_le_bytes()));
+        if let Some(sum) = bytes.get(12..32).map(crc32fast::hash) {
+            put(&mut bytes, 8, sum.to_le_bytes());
+        }
     }
     bytes
 }

@@ -3,10 +3,6 @@
 //! `KILN_FUZZ_TARGET` names it (`corpus/targets.rs`), `KILN_FUZZ_SEEDS` a folder that its seeds are
 //! written to first. `artifact-scanner/fuzz/run guided` builds this with an instrumented scanner.
 #![no_main]
-#![expect(
-    clippy::disallowed_methods,
-    reason = "libFuzzer has the command line; what is ours comes by the environment"
-)]
 
 #[path = "../../corpus/hold.rs"]
 mod hold;

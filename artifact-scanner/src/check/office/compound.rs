@@ -144,12 +144,16 @@ impl<'a> Compound<'a> {
         }
     }
 
-    /// All streams, with their names.
-    pub(super) fn streams(&self, budget: &mut Budget) -> Result<Vec<(&str, Vec<u8>)>, Unscannable> {
-        let streams = self.entries.iter().filter(|entry| entry.stream);
-        streams
-            .map(|entry| Ok((entry.name.as_str(), self.read(entry, budget)?)))
-            .collect()
+    /// Reads every stream in turn: one is held at a time, for many may share their sectors.
+    pub(super) fn each_stream(
+        &self,
+        budget: &mut Budget,
+        mut take: impl FnMut(&[u8], &mut Budget) -> Result<(), Unscannable>,
+    ) -> Result<(), Unscannable> {
+        for entry in self.entries.iter().filter(|entry| entry.stream) {
+            take(&self.read(entry, budget)?, budget)?;
+        }
+        Ok(())
     }
 
     fn read(&self, entry: &Entry, budget: &mut Budget) -> Result<Vec<u8>, Unscannable> {

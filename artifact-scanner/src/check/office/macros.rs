@@ -95,8 +95,8 @@ pub(super) fn look(
         || file.has("_VBA_PROJECT_CUR")
         || file.has("PROJECT");
     let mut source = String::new();
-    for (_, stream) in file.streams(budget)? {
-        for at in memchr::memmem::find_iter(&stream, b"\0Attribut").take(1000) {
+    file.each_stream(budget, |stream, budget| {
+        for at in memchr::memmem::find_iter(stream, b"\0Attribut").take(1000) {
             // The container begins with a 1, the length of a chunk and the flags of its tokens.
             let Some(start) = at.checked_sub(3).filter(|start| stream[*start] == 1) else {
                 continue;
@@ -109,7 +109,8 @@ pub(super) fn look(
                 break;
             }
         }
-    }
+        Ok(())
+    })?;
     if source.is_empty() && !project {
         return Ok(());
     }
