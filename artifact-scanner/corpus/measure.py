@@ -46,20 +46,25 @@ class Run:
             self.out = self.out.rstrip().rpartition("\n")[0]
 
 
+def own_rules(folder):
+    """Our own rules, as a database of ClamAV's."""
+    for rules in sorted((ROOT / "artifact-scanner/rules").glob("*.yar")):
+        shutil.copy(rules, folder)
+
+
 class Clamd:
     """A clamd with our own rules alone, on a socket of its own."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, lines=()):
         self.folder = pathlib.Path(folder)
         base = self.folder / "base"
         base.mkdir(parents=True)
-        for rules in sorted((ROOT / "artifact-scanner/rules").glob("*.yar")):
-            shutil.copy(rules, base)
+        own_rules(base)
         config = self.folder / "clamd.conf"
         self.socket = self.folder / "socket"
         config.write_text(
             f"Foreground yes\nLocalSocket {self.socket}\nDatabaseDirectory {base}\nStreamMaxLength 200M\nMaxFileSize 200M\n"
-            "MaxScanSize 400M\nAlertExceedsMax yes\nAlertEncrypted yes\nMaxThreads 1\nUser root\n"
+            "MaxScanSize 400M\nAlertExceedsMax yes\nAlertEncrypted yes\nMaxThreads 1\nUser root\n" + "".join(f"{line}\n" for line in lines)
         )
         self.log = self.folder / "log"
         self.child = subprocess.Popen(["clamd", "-c", config], stdout=self.log.open("w"), stderr=subprocess.STDOUT)
