@@ -20,20 +20,14 @@ mod spellings;
 mod tunnels;
 
 /// What every job of these tests has at hand: a plain client of the proxy.
-const CLIENT: &str = r#"
+const CLIENT: &str = concat!(
+    include_str!("../src/outside/hear.py"),
+    r#"
 import os, socket, sys, time
 def open_(): 
     s = socket.create_connection(("127.0.0.1", 3128), 10)
     s.settimeout(30)
     return s
-def hear(s, end=b""):
-    data = b""
-    while not (end and end in data):
-        try: part = s.recv(65536)
-        except ConnectionError: break
-        if not part: break
-        data += part
-    return data
 def ask(text):
     s = open_()
     s.sendall(text if isinstance(text, bytes) else text.encode())
@@ -42,7 +36,8 @@ def get(host, path="/", extra=""):
     return ask(f"GET http://{host}{path} HTTP/1.1\r\nHost: {host}\r\n{extra}\r\n")
 def status(data):
     return data.split(b" ", 2)[1].decode() if data else "-"
-"#;
+"#
+);
 
 /// The outside world of one test.
 struct World {

@@ -13,17 +13,11 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// Asks for everything that there is, granted or not; says what came of it, line by line.
-const CODE: &str = r#"
+const CODE: &str = concat!(
+    include_str!("../src/outside/hear.py"),
+    r#"
 import hashlib, os, socket, ssl, sys
 OK, API = sys.argv[1:3]
-def hear(s, end=b""):
-    data = b""
-    while not (end and end in data):
-        try: part = s.recv(65536)
-        except ConnectionError: break
-        if not part: break
-        data += part
-    return data
 def ask(text, end=b""):
     s = socket.create_connection(("127.0.0.1", 3128), 10)
     s.settimeout(30)
@@ -48,7 +42,8 @@ print("attached", get("api.test:80", "/v1/x"))
 print("tunnel", tls("api.test"))
 print("another", tls("evil.test"))
 print("secret", hashlib.sha256(os.environ["KEY"].encode()).hexdigest())
-"#;
+"#
+);
 
 /// Brings its secret out in a stream, a file, the names of files, and the name of a host.
 const LEAK: &str = r#"
