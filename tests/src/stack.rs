@@ -4,6 +4,7 @@
 //! - [`world`]: all of it together, and the verbs a test is written with
 //! - [`worker`]: one `kiln worker` with a configuration of its own
 //! - [`broker`], [`redis`], [`objects`], [`clamd`]: the servers it leans on
+//! - [`shelf`]: a store of either kind, and what lies in it
 //! - [`prometheus`]: who asks the workers, and by whose rules
 //! - [`client`], [`letter`]: who submits jobs and hears the outcomes
 //! - [`browser`], [`collector`]: who looks at the worker's page, and hears its traces
@@ -25,5 +26,6 @@ pub mod ports;
 pub mod process;
 pub mod prometheus;
 pub mod redis;
+pub mod shelf;
 pub mod worker;
 pub mod world;

@@ -55,6 +55,7 @@ mod top;
 mod topology;
 mod unkept;
 mod usage;
+mod withheld;
 mod worker;
 
 use clap::{Parser, Subcommand};

@@ -1,5 +1,6 @@
 //! `kiln quarantine`: what was withheld, and what an operator does with it?
 
+mod kept;
 mod release;
 
 use super::exit::Exit;
@@ -9,17 +10,18 @@ use super::unkept::store_stop_at;
 use super::{config, escape};
 use crate::config::Config;
 use crate::store::StoreError;
-use crate::store::ledger::{Act, Audit, Ledger, Withheld, taken_back};
+use crate::store::ledger::{Act, Audit, Ledger};
 use crate::telemetry::metric::Metrics;
 use clap::Subcommand;
+use kept::{Kept, What};
 use kiln_protocol::id::JobId;
-use kiln_protocol::outcome::{ArtifactReport, Outcome};
-use serde_json::{Value, json};
+use kiln_protocol::outcome::Outcome;
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
-/// Look at what was withheld, let a file out that is judged otherwise now, or remove it.
+/// Look at what was withheld, let out what is judged otherwise now, or remove it.
 #[derive(Debug, clap::Args)]
 pub(super) struct QuarantineArgs {
     #[command(subcommand)]
@@ -28,7 +30,7 @@ pub(super) struct QuarantineArgs {
 
 #[derive(Debug, Subcommand)]
 enum QuarantineCommand {
-    /// List it, the oldest first: job, path, verdict, age, why
+    /// List it, the oldest first: job, path or stream, verdict, age, why
     Ls {
         /// Of these jobs alone
         #[arg(value_name = "ID")]
@@ -76,12 +78,6 @@ struct Common {
     /// The configuration
     #[arg(long, value_name = "KILN.TOML")]
     config: Option<PathBuf>,
-}
-
-/// One thing in quarantine, and what its job's outcome says of it.
-struct Kept {
-    at: Withheld,
-    artifact: Option<ArtifactReport>,
 }
 
 /// The configuration and its store.
@@ -152,8 +148,8 @@ impl Place {
                 outcomes.insert(at.job.clone(), outcome);
             }
             let outcome = outcomes.get(&at.job).and_then(Option::as_ref);
-            let artifact = outcome.and_then(|outcome| named(outcome, &at.object));
-            kept.push(Kept { at, artifact });
+            let what = What::of(outcome, &at.object);
+            kept.push(Kept { at, what });
         }
         Ok(kept)
     }
@@ -179,7 +175,7 @@ impl Place {
                 continue;
             }
             print(&one.line())?;
-            for finding in one.artifact.iter().flat_map(|it| &it.findings) {
+            for finding in one.file().iter().flat_map(|it| &it.findings) {
                 let place = finding.place.as_deref().map(|place| format!(" [{place}]"));
                 let (rule, message) = (&finding.rule, &finding.message);
                 let text = format!("{rule}: {message}{}", place.unwrap_or_default());
@@ -235,76 +231,5 @@ impl Place {
             return Err(Stop::new(Exit::Failed, vec![line]));
         }
         Ok(Exit::Succeeded)
-    }
-}
-
-/// The artifact that an object is, whether the gate withheld it or a rescan took it back.
-fn named(outcome: &Outcome, object: &str) -> Option<ArtifactReport> {
-    let is = |one: &&ArtifactReport| {
-        one.object.as_deref().is_some_and(|at| {
-            at == object || taken_back(at).is_some_and(|taken_back| taken_back == object)
-        })
-    };
-    outcome.artifacts.iter().find(is).cloned()
-}
-
-impl Kept {
-    /// What the job called it, or where it lies where no outcome says that.
-    fn name(&self) -> &str {
-        let artifact = self
-            .artifact
-            .as_ref()
-            .map(|artifact| artifact.path.as_str());
-        let last = || self.at.object.splitn(4, '/').nth(3);
-        artifact.or_else(last).unwrap_or(&self.at.object)
-    }
-
-    fn verdict(&self) -> Option<&'static str> {
-        self.artifact
-            .as_ref()
-            .map(|artifact| artifact.verdict.as_str())
-    }
-
-    fn why(&self) -> Option<&str> {
-        let findings = &self.artifact.as_ref()?.findings;
-        findings.first().map(|finding| finding.message.as_str())
-    }
-
-    fn since_unix_ms(&self) -> u64 {
-        let since = self.at.since.duration_since(UNIX_EPOCH).unwrap_or_default();
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-    }
-
-    fn line(&self) -> String {
-        let days = self.at.since.elapsed().unwrap_or_default().as_secs() / 86_400;
-        let verdict = self.verdict().unwrap_or("a stream, or of no outcome");
-        let why = self.why().map(|why| format!(" ({})", escape::name(why)));
-        format!(
-            "{} {}: {verdict}, {days} days{}",
-            self.at.job,
-            escape::name(self.name()),
-            why.unwrap_or_default()
-        )
-    }
-
-    fn told(&self) -> Value {
-        let artifact = self.artifact.as_ref();
-        json!({
-            "job_id": self.at.job, "path": artifact.map(|it| &it.path), "object": self.at.object,
-            "verdict": self.verdict(), "bytes": artifact.map(|it| it.bytes),
-            "sha256": artifact.map(|it| &it.sha256), "media_type": artifact.map(|it| &it.media_type),
-            "findings": artifact.map(|it| &it.findings), "since_unix_ms": self.since_unix_ms(),
-        })
-    }
-
-    /// The record of an act on it.
-    fn audit(&self, act: Act) -> Audit {
-        let artifact = self.artifact.as_ref();
-        Audit {
-            path: artifact.map(|it| it.path.clone()),
-            sha256: artifact.map(|it| it.sha256.clone()),
-            then: self.verdict().map(str::to_owned),
-            ..Audit::of(act, &self.at.job, &self.at.object)
-        }
     }
 }

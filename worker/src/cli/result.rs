@@ -3,11 +3,11 @@
 use super::exit::Exit;
 use super::stop::Stop;
 use super::unkept::store_stop_at;
-use super::{config, summary};
+use super::{config, escape, summary, withheld};
 use crate::config::Store;
 use crate::report::whose;
 use crate::store::StoreError;
-use crate::store::ledger::Ledger;
+use crate::store::ledger::{Ledger, let_out};
 use crate::telemetry::metric::Metrics;
 use kiln_protocol::id::{JobId, Tenant};
 use kiln_protocol::outcome::Outcome;
@@ -40,7 +40,8 @@ pub(super) fn run(args: &ResultArgs) -> Result<Exit, Stop> {
     let config = config::load(args.config.as_deref())?;
     let failed = |error| store_stop_at(&config.store, &error);
     let ledger = Ledger::open_to_read(&config.store, Metrics::new()).map_err(failed)?;
-    let found = super::runtime()?.block_on(find(&ledger, &args.id, args.tenant.as_ref()));
+    let runtime = super::runtime()?;
+    let found = runtime.block_on(find(&ledger, &args.id, args.tenant.as_ref()));
     let Some(document) = found.map_err(failed)? else {
         let line = format!("there is no result of `{}`", args.id);
         return Err(Stop::new(Exit::Failed, vec![line]));
@@ -48,9 +49,9 @@ pub(super) fn run(args: &ResultArgs) -> Result<Exit, Stop> {
     let text = if args.json {
         document
     } else {
-        readable(&document, &args.id, &config.store)
-            .map_err(failed)?
-            .into_bytes()
+        let text = readable(&document, &args.id, &config.store).map_err(failed)?;
+        let since = runtime.block_on(out_since(&ledger, &document));
+        (text + &since.map_err(failed)?).into_bytes()
     };
     let mut stdout = io::stdout().lock();
     stdout.write_all(&text).map_err(|e| Stop::output(&e))?;
@@ -80,6 +81,26 @@ async fn find(
     let shown =
         found.filter(|bytes| tenant.is_none_or(|tenant| !whose::is_anothers(bytes, tenant)));
     Ok(shown.map(|bytes| bytes.to_vec()))
+}
+
+/// What was withheld then, and was let out by an operator since: a line for each, with its place.
+async fn out_since(ledger: &Ledger, document: &[u8]) -> Result<String, StoreError> {
+    let Ok(outcome) = serde_json::from_slice::<Outcome>(document) else {
+        return Ok(String::new());
+    };
+    let withheld = withheld::all(&outcome);
+    if withheld.is_empty() {
+        return Ok(String::new());
+    }
+    // A copy names what another job made.
+    let job = outcome.duplicate_of.as_ref().unwrap_or(&outcome.job_id);
+    let out = ledger.out(job).await?;
+    let lines = withheld.into_iter().filter_map(|(name, object)| {
+        let place = let_out(&object).filter(|place| out.contains(place))?;
+        let line = format!("let out since: {name}, as `{place}`");
+        Some(format!("kiln: {}\n", escape::name(&line)))
+    });
+    Ok(lines.collect())
 }
 
 /// The one field of a job's document that is asked for here.

@@ -166,7 +166,7 @@ impl Gate {
         }))
     }
 
-    /// The word on one file, and what would be done with it as an artifact.
+    /// The word on one file or stream, and what would be done with it.
     ///
     /// # Errors
     ///
@@ -178,6 +178,10 @@ impl Gate {
     pub async fn judge(&self, thing: Thing<'_>) -> Result<(Word, Fate), ScreenError> {
         let said = self.words(&[thing], &[]).await?;
         let mut word = said.into_iter().next().expect("every thing has a word");
+        if thing.kind == Kind::Stream {
+            let fate = self.table.of_stream(&word, thing.bytes);
+            return Ok((word, fate));
+        }
         if let (Some(clamd), Source::File(file)) = (&self.clamd, thing.source)
             && let Some(other) = clamd.word(file, thing.bytes).await
         {

@@ -9,6 +9,8 @@ use std::fmt::Write as _;
 
 /// Where runs keep what their jobs wrote and made.
 pub(super) const RUNS: [&str; 3] = ["logs", "artifacts", "quarantine"];
+/// What a program prints to.
+const STREAMS: [&str; 2] = ["stdout", "stderr"];
 /// What is written to see whether the store takes anything.
 pub(super) const PROBE: &str = "probe.json";
 
@@ -41,6 +43,14 @@ pub(super) fn withheld(id: &JobId, run: &str, path: &str) -> String {
 /// Where a stream goes that is not let out: no escaped path has a `~` before a name.
 pub(super) fn withheld_stream(id: &JobId, run: &str, name: &str) -> String {
     format!("quarantine/{id}/{run}/~{name}")
+}
+
+/// Where a stream goes that is let out after all, and the stream, by what follows `quarantine/`;
+/// `None` where that is no stream.
+pub(super) fn stream_let_out(rest: &str) -> Option<(String, &'static str)> {
+    let (run, name) = rest.split_once("/~")?;
+    let name = STREAMS.into_iter().find(|it| *it == name)?;
+    (run.split('/').count() == 2).then(|| (format!("logs/{run}/{name}"), name))
 }
 
 pub(super) fn idempotency(tenant: &Tenant, key: &str) -> String {
@@ -148,6 +158,29 @@ mod tests {
                 .iter()
                 .all(|name| name.len() == 65 && name.starts_with('~'))
         );
+    }
+
+    #[test]
+    fn a_stream_that_is_let_out_goes_where_streams_are() {
+        let id = "j".parse().expect("an id");
+        for name in STREAMS {
+            let held = withheld_stream(&id, "r", name);
+            let rest = held.strip_prefix("quarantine/").expect("there");
+            assert_eq!(
+                stream_let_out(rest),
+                Some((stream(&id, "r", name), name)),
+                "{held}"
+            );
+        }
+        // No file is one, whatever it is called.
+        for path in ["stdout", "~stdout", "a/~stdout", &"/~stdout".repeat(99)] {
+            let held = withheld(&id, "r", path);
+            let rest = held.strip_prefix("quarantine/").expect("there");
+            assert_eq!(stream_let_out(rest), None, "{held}");
+        }
+        for rest in ["j/~stdout", "j/r/a/~stdout", "j/r/~stdin", "j/r/~stdout/a"] {
+            assert_eq!(stream_let_out(rest), None, "{rest}");
+        }
     }
 
     #[test]

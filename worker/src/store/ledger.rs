@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 pub use keep::Run;
-pub use quarantine::{Act, Audit, Withheld, let_out, taken_back};
+pub use quarantine::{Act, Audit, Withheld, let_out, stream, taken_back};
 
 /// The largest document of ours: an outcome with a thousand artifacts stays far below.
 const DOCUMENT_BYTES_MAX: u64 = 64 * 1024 * 1024;

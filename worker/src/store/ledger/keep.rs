@@ -16,7 +16,7 @@ use std::sync::Arc;
 const AT_ONCE: usize = 4;
 /// What nobody is to show, and what a program printed.
 pub(super) const ANY: &str = "application/octet-stream";
-const TEXT: &str = "text/plain";
+pub(super) const TEXT: &str = "text/plain";
 
 /// One run of one job: what it keeps never meets what another keeps.
 #[derive(Clone, Debug)]

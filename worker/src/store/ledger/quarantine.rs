@@ -2,9 +2,11 @@
 //! is written down of such an act.
 //!
 //! An act is on record before it is done. Where a file lies says what is in force: what an operator
-//! let out is in `artifacts/` under the rest of its name, and outcomes stay as they were committed.
+//! let out is in `artifacts/` under the rest of its name, a stream in `logs/` under its own, and
+//! outcomes stay as they were committed.
 
 use super::Ledger;
+use super::keep::TEXT;
 use super::released::{RELEASED, WITHHELD};
 use crate::store::backend::{Durable, Rule};
 use crate::store::{StoreError, key};
@@ -39,8 +41,11 @@ pub struct Audit {
     pub schema: String,
     pub act: Act,
     pub job_id: JobId,
-    /// What the job called it; null for what no outcome names.
+    /// What the job called it; null for a stream, and for what no outcome names.
     pub path: Option<String>,
+    /// `stdout` or `stderr`; null for a file.
+    #[serde(default)]
+    pub stream: Option<String>,
     pub object: String,
     pub sha256: Option<String>,
     /// The verdicts of its job and of the day of the act.
@@ -63,6 +68,7 @@ impl Audit {
             act,
             job_id: job.clone(),
             path: None,
+            stream: stream(object).map(str::to_owned),
             object: object.to_owned(),
             sha256: None,
             then: None,
@@ -79,7 +85,14 @@ impl Audit {
 /// Where a withheld object lies when it was let out.
 pub fn let_out(object: &str) -> Option<String> {
     let rest = object.strip_prefix(WITHHELD)?;
-    Some(format!("{RELEASED}{rest}"))
+    let stream = key::stream_let_out(rest).map(|(place, _)| place);
+    Some(stream.unwrap_or_else(|| format!("{RELEASED}{rest}")))
+}
+
+/// Which stream a withheld object is, if it is one.
+pub fn stream(object: &str) -> Option<&'static str> {
+    let rest = object.strip_prefix(WITHHELD)?;
+    key::stream_let_out(rest).map(|(_, name)| name)
 }
 
 /// Where a released object lies when it was taken back.
@@ -109,17 +122,17 @@ impl Ledger {
         Ok(held.collect())
     }
 
-    /// A file that was withheld; none where it is not there any more.
+    /// What was withheld, of at most so many bytes; none where it is not there any more.
     pub async fn held(
         &self,
         object: &str,
         sha256: &str,
-        bytes: u64,
+        bytes_max: u64,
     ) -> Result<Option<File>, StoreError> {
-        self.there(WITHHELD, object, sha256, bytes).await
+        self.there(WITHHELD, object, sha256, bytes_max).await
     }
 
-    /// Lets a file out, on record. Gives where it lies then.
+    /// Lets a file or a stream out, on record. Gives where it lies then.
     pub async fn release(
         &self,
         audit: &Audit,
@@ -129,6 +142,7 @@ impl Ledger {
     ) -> Result<String, StoreError> {
         let to = let_out(&audit.object).unwrap_or_else(|| audit.object.clone());
         self.record(audit).await?;
+        let media_type = stream(&audit.object).map_or(media_type, |_| TEXT);
         self.upload(&to, &file, bytes, media_type).await?;
         self.delete(&audit.object).await?;
         Ok(to)

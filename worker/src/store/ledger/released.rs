@@ -4,12 +4,15 @@ use super::Ledger;
 use super::keep::ANY;
 use crate::store::StoreError;
 use kiln_protocol::id::JobId;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::sync::Arc;
 
 /// Where what was let out lies, and what was not.
 pub(super) const RELEASED: &str = "artifacts/";
 pub(super) const WITHHELD: &str = "quarantine/";
+/// Where streams that were let out lie.
+const STREAMS: &str = "logs/";
 
 impl Ledger {
     /// The jobs with a result, the newest first.
@@ -21,6 +24,16 @@ impl Ledger {
             name.strip_suffix(".json")?.parse().ok()
         });
         Ok(ids.collect())
+    }
+
+    /// Everything of a job that lies where what was let out does.
+    pub async fn out(&self, job: &JobId) -> Result<BTreeSet<String>, StoreError> {
+        let mut out = BTreeSet::new();
+        for folder in [RELEASED, STREAMS] {
+            let entries = self.list(&format!("{folder}{job}")).await?;
+            out.extend(entries.into_iter().map(|entry| entry.key));
+        }
+        Ok(out)
     }
 
     /// A file that was let out; none where it is not there any more.
