@@ -18,7 +18,7 @@ impl Held {
     fn on(shelf: Shelf, more: &str) -> Self {
         let world = World::with(|setup| {
             setup.slots = 1;
-            setup.more = more.to_owned();
+            more.clone_into(&mut setup.more);
             let env = [
                 ("SEALED", "not-for-others"),
                 ("KILN_AMQP__TRUST_TENANT", "true"),

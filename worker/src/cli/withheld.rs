@@ -54,10 +54,8 @@ pub(super) fn all(outcome: &Outcome) -> Vec<(String, String)> {
 
 fn stream(outcome: &Outcome, name: &'static str, report: &StreamReport) -> Option<Stream> {
     let begin = format!("what was written to {name} is withheld: ");
-    let warned = outcome.warnings.iter().filter(|it| it.code == CODE);
-    let said = warned
-        .filter_map(|it| it.message.strip_prefix(&begin))
-        .next()?;
+    let mut warned = outcome.warnings.iter().filter(|it| it.code == CODE);
+    let said = warned.find_map(|it| it.message.strip_prefix(&begin))?;
     let (because, object) = match said.rsplit_once(KEPT) {
         Some((because, object)) => (because, object.strip_suffix('`')),
         None => (said, None),

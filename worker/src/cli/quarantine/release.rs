@@ -18,7 +18,6 @@ use crate::store::ledger::{Act, Audit};
 use kiln_protocol::id::JobId;
 use kiln_protocol::outcome::Outcome;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -85,7 +84,7 @@ enum Judged {
 #[derive(Deserialize)]
 struct Given {
     #[serde(default)]
-    secrets: BTreeMap<String, IgnoredAny>,
+    secrets: BTreeMap<String, String>,
 }
 
 /// Who judges, and whether it looks for everything that the gate looked for then.
