@@ -1,8 +1,7 @@
 //! The gate with the real processes that scan: what it says, and what it says when they are harmed.
 //!
 //! It needs root: control groups and a small disk are part of it.
-//! `KILN_FAULTS=10000 cargo test -p kiln --test gate faults -- --nocapture` is the long form;
-//! `KILN_SEED` asks for the same order of faults again.
+//! `tests/gate-faults` is the long form of the faults; `KILN_SEED` asks for the same order again.
 
 mod clamd;
 mod faults;

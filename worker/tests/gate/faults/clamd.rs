@@ -1,7 +1,7 @@
 //! A clamd that is dead, slow, or says something else than it should.
 
-use super::Dice;
-use super::Fault::{self, ClamdDead, ClamdSlow};
+use super::order::Dice;
+use super::order::Fault::{self, ClamdDead, ClamdSlow};
 use kiln::config::ClamdAddress;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
