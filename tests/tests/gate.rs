@@ -2,6 +2,7 @@
 
 use acceptance::gate::{artifact, assert_kept_in, assert_told};
 use acceptance::kiln::{Program, Run, command, command_of, run};
+use acceptance::outside::secure::sha256;
 use acceptance::places;
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt as _;
@@ -53,6 +54,57 @@ fn only_what_may_leave_has_left() {
     let shown = String::from_utf8_lossy(&shown);
     assert_kept_in(&key, [&run.outcome.to_string(), &run.stderr, &*shown]);
     assert!(run.stderr.contains("; 2 withheld)"), "{}", run.stderr);
+}
+
+#[test]
+fn of_an_unfriendly_job_the_tables_leave_and_the_rest_is_told_of() {
+    let program = Program::file(places::home().join("gate/unfriendly.py"));
+    let run = run(&program, &[]);
+    let outcome = &run.outcome;
+    assert_eq!(outcome["status"], "succeeded", "{outcome:#}");
+    let mut left = Vec::new();
+    for (path, verdict) in [
+        ("-rf", "suspicious"),
+        ("changing.csv", "clean"),
+        ("empty.csv", "clean"),
+        ("esc%1B[31m.csv", "clean"),
+        ("good.csv", "clean"),
+        ("line%0Abreak.csv", "suspicious"),
+        ("linked.csv", "clean"),
+        ("no%FF%FEutf8.csv", "clean"),
+        ("turned\u{202e}fdp.csv", "malicious"),
+    ] {
+        let told = artifact(outcome, path);
+        assert_eq!(told["verdict"], verdict, "{told:#}");
+        assert_eq!(told["state"] == "released", verdict == "clean", "{told:#}");
+        left.extend((verdict == "clean").then_some(path));
+        // What is told of is what is there, even of a file that changed under the job's hands.
+        let bytes = std::fs::read_to_string(run.out.join(told["object"].as_str().expect("kept")));
+        let bytes = bytes.expect("it is there");
+        assert_eq!(told["bytes"], bytes.len(), "{told:#}");
+        assert_eq!(told["sha256"], sha256(&bytes), "{told:#}");
+    }
+    assert_eq!(outcome["artifacts"].as_array().map(Vec::len), Some(9));
+    assert_eq!(files(&run.out.join("artifacts")), left);
+    let mut skipped = outcome["skipped"].as_array().expect("a list").clone();
+    let deep = skipped.remove(0);
+    assert_eq!(deep["reason"], "too_deep", "{outcome:#}");
+    let skipped: Vec<_> = skipped
+        .iter()
+        .map(|it| (it["path"].as_str(), it["reason"].as_str()))
+        .collect();
+    let wanted = [
+        ("etc", "symlink"),
+        ("fifo", "fifo"),
+        ("shadow.txt", "symlink"),
+        ("socket", "socket"),
+        ("sparse.bin", "too_large"),
+        ("within.csv", "symlink"),
+    ];
+    assert_eq!(skipped, wanted.map(|(path, why)| (Some(path), Some(why))));
+    // No name steers the terminal of whoever reads of it.
+    assert!(!run.stderr.contains('\u{1b}'), "{:?}", run.stderr);
+    assert!(!run.stderr.contains('\u{202e}'), "{:?}", run.stderr);
 }
 
 /// A configuration of root's in a folder of its own.
