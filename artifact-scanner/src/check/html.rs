@@ -39,6 +39,7 @@ fn walk(
     let mut tokens = Tokens::html(text);
     let mut read = 0;
     let mut raw: Option<&'static str> = None;
+    let references = super::xml::References::of(text);
     while let Some(token) = tokens.next() {
         budget.charge((tokens.at() - read).max(1) as u64)?;
         read = tokens.at();
@@ -84,7 +85,9 @@ fn walk(
                 "",
                 "a comment has no end: readers differ on what follows",
             ),
-            Token::Doctype(inner) if inner.contains('[') => super::xml::doctype(inner, text, notes),
+            Token::Doctype(inner) if inner.contains('[') => {
+                super::xml::doctype(inner, &references, notes);
+            }
             Token::Close(name) => page.close(&name),
             _ => {}
         }

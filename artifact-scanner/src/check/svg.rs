@@ -18,6 +18,7 @@ pub fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), U
     let mut read = 0;
     // A long script of its own makes the handlers that start it part of a chart.
     let chart = charts(text);
+    let references = xml::References::of(text);
     while let Some(token) = tokens.next() {
         budget.charge((tokens.at() - read).max(1) as u64)?;
         read = tokens.at();
@@ -56,7 +57,7 @@ pub fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), U
                 Some("style") => sheet(inner, notes),
                 _ => {}
             },
-            Token::Doctype(inner) => xml::doctype(inner, text, notes),
+            Token::Doctype(inner) => xml::doctype(inner, &references, notes),
             Token::Instruction(inner) => xml::instruction(inner, notes),
             // A reader of pages ends this comment at once.
             Token::Comment(inner, _) if inner.starts_with(['>', '-']) => hides(inner, notes),
