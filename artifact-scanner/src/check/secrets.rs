@@ -7,6 +7,7 @@
 mod assign;
 mod own;
 mod prefixes;
+mod stretches;
 mod tokens;
 mod views;
 
@@ -16,6 +17,8 @@ mod tests;
 pub use own::{Own, forms};
 
 use std::ops::Range;
+
+use stretches::Spots;
 
 use crate::{Budget, Notes, Severity, Unscannable};
 
@@ -27,9 +30,10 @@ pub fn check(view: &[u8], notes: &mut Notes, budget: &mut Budget) -> Result<(), 
     let mut todo = vec![(String::new(), std::borrow::Cow::Borrowed(view), 0)];
     while let Some((place, view, depth)) = todo.pop() {
         budget.charge(view.len().max(1) as u64)?;
-        search(&view, &place, notes);
+        let spots = Spots::of(&view);
+        search(&view, &spots, &place, notes);
         if depth < DEPTH_MAX {
-            for (inner, decoded) in views::hidden(&view, budget)? {
+            for (inner, decoded) in views::hidden(&view, &spots.stretches, budget)? {
                 let place = if place.is_empty() {
                     inner
                 } else {
@@ -42,7 +46,7 @@ pub fn check(view: &[u8], notes: &mut Notes, budget: &mut Budget) -> Result<(), 
     Ok(())
 }
 
-fn search(view: &[u8], place: &str, notes: &mut Notes) {
+fn search(view: &[u8], spots: &Spots, place: &str, notes: &mut Notes) {
     let mut told = |rule: &'static str, what: &str, at: usize| {
         let here = format!("offset {at}");
         let place = if place.is_empty() {
@@ -52,8 +56,8 @@ fn search(view: &[u8], place: &str, notes: &mut Notes) {
         };
         notes.find(rule, Severity::Suspicious, place, format!("holds {what}"));
     };
-    tokens::search(view, &mut told);
-    assign::search(view, &mut told);
+    tokens::search(view, spots, &mut told);
+    assign::search(view, spots, &mut told);
 }
 
 /// A private key may be so long.
@@ -70,8 +74,9 @@ pub(crate) fn lines(view: &[u8], own: Option<&Own>) -> Vec<Range<usize>> {
         };
         found.push(at..end);
     };
-    tokens::search(view, &mut told);
-    assign::search(view, &mut told);
+    let spots = Spots::of(view);
+    tokens::search(view, &spots, &mut told);
+    assign::search(view, &spots, &mut told);
     found.sort_by_key(|range| (range.start, range.end));
     let mut lines: Vec<Range<usize>> = Vec::new();
     for range in found {

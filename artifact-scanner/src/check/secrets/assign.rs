@@ -2,7 +2,8 @@
 
 use super::super::decode;
 use super::placeholder;
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use super::stretches::Spots;
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Input};
 use std::sync::OnceLock;
 
 type Told<'a> = dyn FnMut(&'static str, &str, usize) + 'a;
@@ -34,11 +35,18 @@ fn words() -> Option<&'static AhoCorasick> {
         .as_ref()
 }
 
+/// A name stands at most 62 bytes before its value; it may itself be the value of one before it.
+const BEFORE_BYTES_MAX: usize = 512;
+
 /// Looks for `name = value` and for passwords in addresses.
-pub(super) fn search(view: &[u8], told: &mut Told<'_>) {
+pub(super) fn search(view: &[u8], spots: &Spots, told: &mut Told<'_>) {
     let Some(words) = words() else { return };
     let mut done = 0;
-    for found in words.find_iter(view) {
+    let regions = spots.with(BEFORE_BYTES_MAX);
+    let all = regions
+        .into_iter()
+        .flat_map(|region| words.find_iter(Input::new(view).range(region)));
+    for found in all {
         if found.start() < done {
             continue;
         }

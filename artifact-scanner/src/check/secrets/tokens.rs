@@ -3,7 +3,8 @@
 use super::super::decode;
 use super::placeholder;
 use super::prefixes::{Body, MANY, PREFIXES};
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use super::stretches::Spots;
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Input};
 use std::sync::OnceLock;
 
 type Told<'a> = dyn FnMut(&'static str, &str, usize) + 'a;
@@ -32,18 +33,25 @@ fn anchors() -> Option<&'static AhoCorasick> {
     let words = || PREFIXES.iter().map(|prefix| prefix.0).chain(SPECIAL);
     ANCHORS
         .get_or_init(|| {
-            // The words are many, and every byte of every view passes here.
+            // The words are many, and every stretch of every view passes here.
             let kind = Some(AhoCorasickKind::DFA);
             AhoCorasick::builder().kind(kind).build(words()).ok()
         })
         .as_ref()
 }
 
+/// What is told begins with its anchor, and the anchors are shorter than that.
+const ANCHOR_BYTES_MAX: usize = 40;
+
 /// Looks for every prefix at once.
-pub(super) fn search(view: &[u8], told: &mut Told<'_>) {
+pub(super) fn search(view: &[u8], spots: &Spots, told: &mut Told<'_>) {
     let Some(anchors) = anchors() else { return };
     let mut tried = 0;
-    for found in anchors.find_overlapping_iter(view) {
+    let regions = spots.with(ANCHOR_BYTES_MAX);
+    let all = regions
+        .into_iter()
+        .flat_map(|region| anchors.find_overlapping_iter(Input::new(view).range(region)));
+    for found in all {
         let (at, end) = (found.start(), found.end());
         let rest = &view[end..];
         match PREFIXES.get(found.pattern().as_usize()) {

@@ -1,6 +1,7 @@
 //! The texts that a view holds in another coding.
 
 use super::super::decode;
+use super::stretches::Stretch;
 use crate::{Budget, Unscannable};
 
 /// Shorter runs hold no token.
@@ -16,6 +17,7 @@ const VIEWS_BYTES_MAX: usize = 16 << 20;
 /// The texts hidden in a view, each with its place.
 pub(super) fn hidden(
     view: &[u8],
+    stretches: &[Stretch],
     budget: &mut Budget,
 ) -> Result<Vec<(String, Vec<u8>)>, Unscannable> {
     let mut found = Vec::new();
@@ -43,24 +45,28 @@ pub(super) fn hidden(
         keep("escapes undone".into(), text, budget)?;
     }
     let mut at = 0;
-    while let Some(run) = next_run(view, at) {
-        at = run.end;
-        let text = &view[run.clone()];
-        let hexadecimal = text.len() >= HEX_MIN && text.iter().all(u8::is_ascii_hexdigit);
-        let decoded = if hexadecimal {
-            decode::hex
-        } else {
-            decode::base64
-        };
-        if !printable(&decoded(&text[..text.len().min(32)])) {
-            continue;
+    // These digits are among what stretches are made of.
+    for stretch in stretches.iter().filter(|one| one.longest >= BASE64_MIN) {
+        at = at.max(stretch.start);
+        while let Some(run) = next_run(view, at, stretch.end) {
+            at = run.end;
+            let text = &view[run.clone()];
+            let hexadecimal = text.len() >= HEX_MIN && text.iter().all(u8::is_ascii_hexdigit);
+            let decoded = if hexadecimal {
+                decode::hex
+            } else {
+                decode::base64
+            };
+            if !printable(&decoded(&text[..text.len().min(32)])) {
+                continue;
+            }
+            let coding = if hexadecimal { "hexadecimal" } else { "base64" };
+            keep(
+                format!("{coding} at offset {}", run.start),
+                decoded(text),
+                budget,
+            )?;
         }
-        let coding = if hexadecimal { "hexadecimal" } else { "base64" };
-        keep(
-            format!("{coding} at offset {}", run.start),
-            decoded(text),
-            budget,
-        )?;
     }
     Ok(found)
 }
@@ -74,7 +80,10 @@ fn escaped(view: &[u8]) -> Option<Vec<u8>> {
             .is_some()
     };
     let (json, markup) = (memchr::memmem::find(view, b"\\u00").is_some(), many(b"&#"));
-    let text = std::str::from_utf8(view).ok().filter(|_| json || markup)?;
+    if !json && !markup {
+        return None;
+    }
+    let text = std::str::from_utf8(view).ok()?;
     let text = if markup {
         decode::references(text)
     } else {
@@ -108,13 +117,13 @@ fn percents(view: &[u8]) -> usize {
         .count()
 }
 
-/// The next run of digits of base64, across the ends of lines, from `at` on.
-fn next_run(view: &[u8], mut at: usize) -> Option<std::ops::Range<usize>> {
+/// The next run of digits of base64, across the ends of lines, that begins between `at` and `until`.
+fn next_run(view: &[u8], mut at: usize, until: usize) -> Option<std::ops::Range<usize>> {
     // Half the least length apart: no run can lie between two probes.
     const STEP: usize = BASE64_MIN / 2;
     loop {
         let probe = at + STEP;
-        if probe >= view.len() {
+        if probe >= until {
             return None;
         }
         if decode::sextet(view[probe]).is_none() {
@@ -175,13 +184,12 @@ fn wide(view: &[u8]) -> Option<Vec<u8>> {
             at += zero + 1;
             continue;
         };
-        let units = view[start..]
-            .chunks_exact(2)
-            .take_while(|unit| matches!(unit, [b'\t' | b'\n' | b'\r' | 0x20..=0x7e, 0]));
-        let run: Vec<u8> = units.map(|unit| unit[0]).collect();
-        at = start + (2 * run.len()).max(2);
-        if run.len() >= WIDE_MIN {
-            text.extend_from_slice(&run);
+        let units = view[start..].chunks_exact(2);
+        let is_letter = |unit: &&[u8]| matches!(unit, [b'\t' | b'\n' | b'\r' | 0x20..=0x7e, 0]);
+        let length = units.clone().take_while(is_letter).count();
+        at = start + (2 * length).max(2);
+        if length >= WIDE_MIN {
+            text.extend(units.take(length).map(|unit| unit[0]));
             text.push(b'\n');
         }
     }
