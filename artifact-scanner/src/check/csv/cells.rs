@@ -1,0 +1,137 @@
+//! Which cells of a table begin with what could be a formula?
+//!
+//! Most cells begin with a letter or a digit, and nothing more is to be known of them. The others,
+//! and the quotes, are picked out many bytes at a time.
+
+use crate::bytes::count;
+use crate::{Budget, Unscannable};
+
+const BLOCK: usize = 4096;
+/// A number is looked at so far before it is left to the judge of formulas.
+const NUMBER_BYTES_MAX: usize = 48;
+
+/// Where a cell begins, and whether that is within quotes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cell {
+    pub(super) at: usize,
+    pub(super) quoted: bool,
+}
+
+/// Hands on each cell that may be a formula, and pays what `look` says it took.
+pub(super) fn walk(
+    bytes: &[u8],
+    budget: &mut Budget,
+    mut look: impl FnMut(Cell) -> u64,
+) -> Result<(), Unscannable> {
+    let (mut before, mut quoted) = (b'\n', false);
+    let mut flags = [0; BLOCK];
+    for (number, block) in bytes.chunks(BLOCK).enumerate() {
+        budget.charge(count(block.len()))?;
+        let flags = &mut flags[..block.len()];
+        flag(before, block, flags);
+        for found in memchr::memchr_iter(1, flags) {
+            let last = found.checked_sub(1).map_or(before, |last| block[last]);
+            let (begins, byte) = (ends_cell(last), block[found]);
+            let at = number * BLOCK + found;
+            if begins && !matches!(byte, b'\n' | b'\r') && !is_number(&bytes[at..]) {
+                budget.charge(look(Cell { at, quoted }))?;
+            }
+            if byte == b'"' {
+                // It closes an open cell and opens one at its start; doubled it opens again.
+                quoted = !quoted && (begins || last == b'"');
+            }
+        }
+        before = block[block.len() - 1];
+    }
+    Ok(())
+}
+
+fn ends_cell(byte: u8) -> bool {
+    matches!(byte, b',' | b';' | b'\t' | b'|' | b'\n' | b'\r')
+}
+
+/// Whether a cell may be a formula that begins so: with a sign, with what is not shown, or with
+/// what is not ASCII.
+fn is_telling(byte: u8) -> bool {
+    byte <= b'"' || byte >= 0x7f || matches!(byte, b'=' | b'+' | b'-' | b'@')
+}
+
+fn flag(before: u8, block: &[u8], flags: &mut [u8]) {
+    // Without a branch, so that many are done at a time.
+    let is_wanted = |last: u8, byte: u8| {
+        let begins = u8::from(ends_cell(last)) & u8::from(is_telling(byte));
+        begins | u8::from(byte == b'"')
+    };
+    let Some(first) = flags.first_mut() else {
+        return;
+    };
+    *first = is_wanted(before, block[0]);
+    for ((flag, byte), last) in flags[1..].iter_mut().zip(&block[1..]).zip(block) {
+        *flag = is_wanted(*last, *byte);
+    }
+}
+
+/// Whether the cell is a number with a sign and ends: most cells with a sign are.
+fn is_number(cell: &[u8]) -> bool {
+    let [b'+' | b'-', body @ ..] = cell else {
+        return false;
+    };
+    let part = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'-');
+    let head = body.iter().take(NUMBER_BYTES_MAX);
+    let length = head.take_while(|byte| part(byte)).count();
+    let ends = |byte: &u8| matches!(byte, b',' | b';' | b'\t' | b'"' | b'\n' | b'\r');
+    length > 0 && length < NUMBER_BYTES_MAX && body.get(length).is_none_or(ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Limits;
+
+    /// The cells that begin with a sign, by the letter.
+    fn slowly(text: &[u8]) -> Vec<Cell> {
+        let (mut cells, mut quoted, mut last) = (Vec::new(), false, b'\n');
+        for (at, byte) in text.iter().copied().enumerate() {
+            let begins = ends_cell(last);
+            if begins && is_telling(byte) && !matches!(byte, b'\n' | b'\r') {
+                cells.push(Cell { at, quoted });
+            }
+            match (byte, quoted) {
+                (b'"', true) => quoted = false,
+                (b'"', false) if begins || last == b'"' => quoted = true,
+                _ => {}
+            }
+            last = byte;
+        }
+        cells.retain(|cell| !is_number(&text[cell.at..]));
+        cells
+    }
+
+    #[test]
+    fn every_cell_is_handed_on_wherever_it_stands() {
+        for at in (0..70).chain(BLOCK - 70..BLOCK + 70) {
+            for cell in [
+                "=a",
+                "\"=a\"",
+                "\"x,=a\"",
+                "-1,@b",
+                "\"\"\"\",+a",
+                "x\"y,-z",
+                "\u{ff1d}a",
+            ] {
+                for mark in [",", "\n", "\r\n", "|"] {
+                    let text = format!("{}{mark}{cell}{mark}1{mark}{cell}", "x".repeat(at));
+                    let mut cells = Vec::new();
+                    let mut budget = Budget::new(Limits::default());
+                    let end = walk(text.as_bytes(), &mut budget, |cell| {
+                        cells.push(cell);
+                        1
+                    });
+                    assert_eq!(end, Ok(()));
+                    assert_eq!(cells, slowly(text.as_bytes()), "{text:?}");
+                    assert!(cells.len() > 1, "{text:?}");
+                }
+            }
+        }
+    }
+}
