@@ -31,7 +31,7 @@ pub(crate) fn decode<'a>(
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Ok(Some(Cow::Borrowed(text)).filter(|text| is_text(text)));
     }
-    if bytes.iter().any(|byte| is_control(*byte)) {
+    if holds_control(bytes) {
         return Ok(None);
     }
     budget.unpack(count(bytes.len()))?;
@@ -65,7 +65,18 @@ fn unmarked(bytes: &[u8]) -> Option<bool> {
 
 /// Text may hold colour codes and form feeds, but not many controls and no NUL.
 fn is_text(text: &str) -> bool {
-    !text.bytes().any(is_control)
+    !holds_control(text.as_bytes())
+}
+
+/// Looks at many bytes at a time: within a chunk nothing ends the loop.
+fn holds_control(bytes: &[u8]) -> bool {
+    const CHUNK: usize = 1024;
+    let any = |chunk: &[u8]| {
+        chunk
+            .iter()
+            .fold(false, |any, byte| any | is_control(*byte))
+    };
+    bytes.chunks(CHUNK).any(any)
 }
 
 fn is_control(byte: u8) -> bool {

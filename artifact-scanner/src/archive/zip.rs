@@ -212,12 +212,19 @@ impl Walk<'_> {
         if unpacked.bytes.is_empty() && entry.name.ends_with('/') {
             return;
         }
-        for name in names.iter().flatten() {
+        let mut content = Some(unpacked.bytes);
+        let mut names = names.iter().flatten().peekable();
+        while let Some(name) = names.next() {
+            // The last name takes it; most members have only one.
+            let bytes = match names.peek() {
+                Some(_) => content.clone(),
+                None => content.take(),
+            };
             sink.member(Part {
                 place: (*name).clone(),
                 name: Some((*name).clone()),
                 kind: None,
-                bytes: unpacked.bytes.clone(),
+                bytes: bytes.unwrap_or_default(),
             });
         }
     }

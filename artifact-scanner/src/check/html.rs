@@ -45,7 +45,7 @@ fn walk(
         read = tokens.at();
         match token {
             Token::Open(tag) => {
-                raw = match tag.name.as_str() {
+                raw = match &*tag.name {
                     "script" => Some("script"),
                     "style" => Some("style"),
                     _ => None,

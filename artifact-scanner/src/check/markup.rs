@@ -1,12 +1,13 @@
 //! Tags, attributes and texts of HTML and XML, read the way a forgiving browser does.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// One piece of markup.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Token<'a> {
     Open(Tag<'a>),
-    Close(String),
+    Close(Cow<'a, str>),
     /// Between tags; within `script` and `style` the whole of it.
     Text(&'a str),
     /// A comment, and whether it ends.
@@ -20,8 +21,8 @@ pub(crate) enum Token<'a> {
 /// An opening tag. The name is in small letters, without a namespace's prefix.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Tag<'a> {
-    pub(crate) name: String,
-    pub(crate) attributes: Vec<(String, &'a str)>,
+    pub(crate) name: Cow<'a, str>,
+    pub(crate) attributes: Vec<(Cow<'a, str>, &'a str)>,
     pub(crate) closed: bool,
     pub(crate) at: usize,
 }
@@ -71,7 +72,11 @@ impl<'a> Tokens<'a> {
 
     fn until(&mut self, skip: usize, end: &str) -> (&'a str, bool) {
         let rest = &self.rest()[skip..];
-        let (inner, found) = match memchr::memmem::find(rest.as_bytes(), end.as_bytes()) {
+        let found = match end.as_bytes() {
+            [end] => memchr::memchr(*end, rest.as_bytes()),
+            end => memchr::memmem::find(rest.as_bytes(), end),
+        };
+        let (inner, found) = match found {
             Some(length) => (&rest[..length], true),
             None => (rest, false),
         };
@@ -102,12 +107,9 @@ impl<'a> Tokens<'a> {
             }
             b'/' if bytes.get(2).is_some_and(u8::is_ascii_alphabetic) => {
                 let (inner, _) = self.until(2, ">");
-                Some(Token::Close(local(
-                    inner
-                        .split([' ', '\t', '\n', '\r', '/'])
-                        .next()
-                        .unwrap_or(""),
-                )))
+                let ends = |byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'/');
+                let length = inner.bytes().position(ends).unwrap_or(inner.len());
+                Some(Token::Close(local(&inner[..length])))
             }
             first
                 if first.is_ascii_alphabetic()
@@ -175,12 +177,12 @@ impl<'a> Tokens<'a> {
             if bytes.get(value_at) == Some(&b'=') {
                 (value, i) = self.value(value_at + 1);
             }
-            attributes.push((key.to_ascii_lowercase(), value));
+            attributes.push((small(key), value));
         }
         self.at = i;
         if !self.xml
             && matches!(
-                name.as_str(),
+                &*name,
                 "script" | "style" | "textarea" | "title" | "xmp" | "noembed" | "noframes"
             )
         {
@@ -256,8 +258,19 @@ impl<'a> Iterator for Tokens<'a> {
     }
 }
 
-fn local(name: &str) -> String {
-    name.rsplit(':').next().unwrap_or(name).to_ascii_lowercase()
+/// A name without its prefix, in small letters.
+fn local(name: &str) -> Cow<'_, str> {
+    let prefix = name.bytes().rposition(|byte| byte == b':');
+    small(prefix.map_or(name, |colon| &name[colon + 1..]))
+}
+
+/// In small letters, which most names are written in.
+fn small(name: &str) -> Cow<'_, str> {
+    if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        name.to_ascii_lowercase().into()
+    } else {
+        name.into()
+    }
 }
 
 #[cfg(test)]
@@ -272,7 +285,7 @@ mod tests {
         };
         assert_eq!(
             tag("<IMG/SRC=x/onerror=a(1)>").attributes,
-            [("src".to_owned(), "x/onerror=a(1)")]
+            [("src".into(), "x/onerror=a(1)")]
         );
         assert_eq!(
             tag("<img src='a>b' ONerror = \"x\">").attribute("onerror"),

@@ -6,6 +6,7 @@ use super::html::{self, Scheme, is_script};
 use super::markup::{Tag, Token, Tokens};
 use super::{decode, script, xml};
 use crate::{Budget, Kind, Notes, Severity, Unscannable};
+use std::borrow::Cow;
 
 /// A script at least so long that only draws is a chart's own.
 const CHART_BYTES_MIN: usize = 1500;
@@ -13,7 +14,7 @@ const CHART_BYTES_MIN: usize = 1500;
 /// Looks at the elements and attributes of a drawing.
 pub fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), Unscannable> {
     let mut uses = uses::Uses::default();
-    let mut inside: Vec<String> = Vec::new();
+    let mut inside: Vec<Cow<str>> = Vec::new();
     let mut tokens = Tokens::xml(text);
     let mut read = 0;
     // A long script of its own makes the handlers that start it part of a chart.
@@ -39,7 +40,7 @@ pub fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), U
                 inside.pop();
                 uses.close();
             }
-            Token::Text(inner) => match inside.last().map(String::as_str) {
+            Token::Text(inner) => match inside.last().map(|name| &**name) {
                 Some("script" | "handler") if !inner.trim().is_empty() => {
                     let (severity, why) = script::judge(&decode::references(inner));
                     let severity = if severity == Severity::Active && chart {
@@ -131,7 +132,7 @@ fn element(
     budget: &mut Budget,
 ) -> Result<(), Unscannable> {
     let place = format!("offset {}", tag.at);
-    match tag.name.as_str() {
+    match &*tag.name {
         "iframe" | "object" | "embed" | "applet" | "base" | "meta" | "form" | "link" | "frame" => {
             notes.find(
                 "svg.page",
@@ -194,7 +195,7 @@ fn element(
                 "an animation sets a handler",
             );
         } else if key.starts_with("xmlns") {
-        } else if matches!(key.as_str(), "values" | "to" | "from" | "by") {
+        } else if matches!(&**key, "values" | "to" | "from" | "by") {
             if value
                 .split(';')
                 .any(|one| matches!(is_script(one).0, Scheme::Script { .. }))
@@ -261,7 +262,7 @@ fn address(
             let kind = kind.contains("svg").then_some(Kind::Svg);
             notes.part(format!("data address, {place}"), None, kind, bytes);
         }
-        Scheme::Other if is_address && script::external(&head) => match tag.name.as_str() {
+        Scheme::Other if is_address && script::external(&head) => match &*tag.name {
             "use" | "image" | "img" | "feimage" | "tref" | "cursor" | "font-face-uri" => {
                 notes.find(
                     "svg.external",

@@ -122,13 +122,11 @@ impl Reader<'_> {
             .iter()
             .position(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')))
             .unwrap_or(rest.len());
-        let word = std::str::from_utf8(&rest[..end]).unwrap_or_default();
-        let number = word.starts_with(|c: char| c == '-' || c.is_ascii_digit())
-            && word.parse::<f64>().is_ok();
-        if !number
+        let word = &rest[..end];
+        if !is_number(word)
             && !matches!(
                 word,
-                "true" | "false" | "null" | "NaN" | "Infinity" | "-Infinity"
+                b"true" | b"false" | b"null" | b"NaN" | b"Infinity" | b"-Infinity"
             )
         {
             return Err(Unscannable::Corrupt);
@@ -136,6 +134,39 @@ impl Reader<'_> {
         self.at += end;
         Ok(())
     }
+}
+
+/// A number as lenient readers take it: `-.5`, `5.` and `-inf`, too.
+fn is_number(word: &[u8]) -> bool {
+    let (signed, rest) = match word {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, word),
+    };
+    let digits = |from: usize| {
+        let digits = rest[from..].iter().take_while(|byte| byte.is_ascii_digit());
+        digits.count()
+    };
+    let whole = digits(0);
+    let mut at = whole;
+    let mut part = 0;
+    if rest.get(at) == Some(&b'.') {
+        part = digits(at + 1);
+        at += 1 + part;
+    }
+    if !signed && whole == 0 {
+        return false;
+    }
+    if whole + part == 0 {
+        let words = [&b"inf"[..], b"infinity", b"nan"];
+        return words.iter().any(|word| rest.eq_ignore_ascii_case(word));
+    }
+    if matches!(rest.get(at), Some(b'e' | b'E')) {
+        at += 1 + usize::from(matches!(rest.get(at + 1), Some(b'+' | b'-')));
+        let exponent = digits(at);
+        at += exponent;
+        return exponent > 0 && at == rest.len();
+    }
+    at == rest.len()
 }
 
 #[cfg(test)]
@@ -183,6 +214,27 @@ mod tests {
         }
         check("{\"a\":1}\n{\"a\":2}\n", true, Ok(()));
         check("{\"a\":1}\n{\"a\":2}\n", false, Err(Unscannable::Corrupt));
+    }
+
+    /// The library reads numbers as we do, but for a sign of plus and a point without a digit.
+    #[test]
+    fn numbers_are_what_the_library_takes() {
+        let letters = b"-+.eE059infaty";
+        let mut words = vec![Vec::new()];
+        for _ in 0..5 {
+            let longer = words.iter().flat_map(|word: &Vec<u8>| {
+                letters
+                    .iter()
+                    .map(|letter| [word.as_slice(), &[*letter]].concat())
+            });
+            words = longer.collect();
+            for word in &words {
+                let text = std::str::from_utf8(word).expect("ASCII");
+                let starts = text.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+                let expected = starts && text.parse::<f64>().is_ok();
+                assert_eq!(is_number(word), expected, "{text}");
+            }
+        }
     }
 
     #[test]

@@ -292,11 +292,8 @@ fn runs(head: &str, ending: &str) -> Option<Kind> {
 /// Whether the text is JSON by its looks; the reader says whether it is to the end.
 fn json(text: &str, ending: &str) -> Option<Kind> {
     let trimmed = text.trim();
-    if ending == "ipynb"
-        || (trimmed.starts_with('{')
-            && trimmed.contains("\"nbformat\"")
-            && trimmed.contains("\"cells\""))
-    {
+    let has = |word: &str| memmem::find(trimmed.as_bytes(), word.as_bytes()).is_some();
+    if ending == "ipynb" || (trimmed.starts_with('{') && has("\"nbformat\"") && has("\"cells\"")) {
         return Some(Kind::Notebook);
     }
     if matches!(ending, "jsonl" | "ndjson") {

@@ -54,7 +54,7 @@ pub(super) fn handler(tag: &Tag<'_>, key: &str, value: &str, notes: &mut Notes) 
     let usual = BY_HAND.contains(&key)
         || (key == "onload"
             && matches!(
-                tag.name.as_str(),
+                &*tag.name,
                 "body" | "html" | "link" | "script" | "iframe" | "frameset"
             ));
     let shows = {
@@ -123,7 +123,7 @@ pub(super) fn script_address(
         });
     let (judged_as, why) = script::judge(&code);
     let opens_itself = matches!(
-        tag.name.as_str(),
+        &*tag.name,
         "iframe" | "frame" | "object" | "embed" | "base" | "animate" | "set"
     ) || animates;
     let severity = if opens_itself || judged_as == Severity::Malicious {
@@ -157,7 +157,7 @@ pub(super) fn data_address(
     let kind = kind.to_ascii_lowercase();
     let media = kind.split(';').next().unwrap_or("").trim();
     let opens = matches!(
-        tag.name.as_str(),
+        &*tag.name,
         "iframe"
             | "frame"
             | "object"
@@ -178,10 +178,8 @@ pub(super) fn data_address(
         || (media.contains("svg") && tag.name != "link");
     if opens && script {
         let severity = if key == "action"
-            || matches!(
-                tag.name.as_str(),
-                "script" | "iframe" | "object" | "embed" | "use"
-            ) {
+            || matches!(&*tag.name, "script" | "iframe" | "object" | "embed" | "use")
+        {
             Severity::Malicious
         } else {
             Severity::Suspicious

@@ -64,7 +64,7 @@ impl Page {
         notes: &mut Notes,
         budget: &mut Budget,
     ) -> Result<(), Unscannable> {
-        if matches!(tag.name.as_str(), "svg" | "math") && !tag.closed {
+        if matches!(&*tag.name, "svg" | "math") && !tag.closed {
             self.foreign = true;
         }
         for (key, value) in &tag.attributes {
@@ -75,7 +75,7 @@ impl Page {
             {
                 self.scripted = true;
                 handler(tag, key, value, notes);
-            } else if ADDRESSES.contains(&key.as_str()) || key.ends_with(":href") {
+            } else if ADDRESSES.contains(&&**key) || key.ends_with(":href") {
                 Self::address(tag, key, value, notes, budget)?;
             } else if key == "style" && value.contains("url(") {
                 style(value, notes);
@@ -128,7 +128,7 @@ impl Page {
                 .unwrap_or_default()
         };
         self.scripted |= tag.name == "script";
-        match tag.name.as_str() {
+        match &*tag.name {
             "form" => {
                 self.form = true;
                 self.form_outside |= outside("action");
@@ -235,7 +235,7 @@ impl Page {
         match scheme {
             Scheme::Script { hidden } => script_address(tag, hidden, animates, &head, notes),
             Scheme::Data => data_address(tag, key, &head, notes, budget)?,
-            Scheme::Other if PICTURES.contains(&tag.name.as_str()) && script::external(&head) => {
+            Scheme::Other if PICTURES.contains(&&*tag.name) && script::external(&head) => {
                 if carries_data(&head) {
                     notes.find(
                         "html.exfiltration",

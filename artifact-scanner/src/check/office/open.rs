@@ -4,6 +4,7 @@ use super::Member;
 use crate::check::decode;
 use crate::check::markup::{Token, Tokens};
 use crate::{Budget, Notes, Severity, Unscannable};
+use std::borrow::Cow;
 
 /// Whether a member of a zip tells of an `OpenDocument` file.
 pub(crate) fn is_open_part(name: &str) -> bool {
@@ -88,14 +89,12 @@ pub(crate) fn check_flat(
     if !text.contains("inaryData") && !text.contains("binData") && !text.contains("inary-data") {
         return Ok(());
     }
-    let mut inside = String::new();
+    let mut inside = Cow::from("");
     for token in Tokens::xml(text) {
         budget.charge(32)?;
         match token {
             Token::Open(tag) => inside = tag.name,
-            Token::Text(body)
-                if matches!(inside.as_str(), "binarydata" | "bindata" | "binary-data") =>
-            {
+            Token::Text(body) if matches!(&*inside, "binarydata" | "bindata" | "binary-data") => {
                 budget.unpack(body.len().max(1) as u64)?;
                 let content = decode::base64(body.as_bytes());
                 // Macros of the older form stand behind a head, packed.

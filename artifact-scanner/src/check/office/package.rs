@@ -41,7 +41,7 @@ pub(super) fn joined(bytes: &[u8]) -> Option<String> {
             Token::Open(tag) => inside = tag.name == "t",
             Token::Close(name) => {
                 inside = false;
-                if matches!(name.as_str(), "p" | "si" | "is" | "tc") && !out.ends_with('\n') {
+                if matches!(&*name, "p" | "si" | "is" | "tc") && !out.ends_with('\n') {
                     out.push('\n');
                 }
             }
@@ -241,7 +241,7 @@ fn types(place: &str, text: &str, notes: &mut Notes) {
 /// Fields, formulas, names and buttons.
 fn content(place: &str, lower: &str, text: &str, notes: &mut Notes) {
     let mut fields_text = String::new();
-    let mut inside = String::new();
+    let mut inside = Cow::from("");
     for token in Tokens::xml(text) {
         match token {
             Token::Open(tag) => {
@@ -253,10 +253,10 @@ fn content(place: &str, lower: &str, text: &str, notes: &mut Notes) {
                 }
                 inside = tag.name;
             }
-            Token::Close(_) => inside.clear(),
+            Token::Close(_) => inside = "".into(),
             Token::Text(inner) => {
                 let inner = super::super::decode::references(inner);
-                match inside.as_str() {
+                match &*inside {
                     "instrtext" | "delinstrtext" => fields_text.push_str(&inner),
                     "f" | "formula" | "formula1" | "formula2" | "oleformula" => {
                         fields::formula(&inner, place, notes);
@@ -291,7 +291,7 @@ fn element(tag: &Tag<'_>, place: &str, notes: &mut Notes) {
             super::super::decode::references(value).to_ascii_lowercase()
         })
     };
-    match tag.name.as_str() {
+    match &*tag.name {
         "fldsimple" => fields::instruction(&attribute("instr"), place, notes),
         "ddelink" => notes.find(
             "office.dde",

@@ -29,7 +29,7 @@ impl Uses {
             self.ids.insert(id.to_owned(), at);
         }
         let copies = matches!(
-            tag.name.as_str(),
+            &*tag.name,
             "use" | "pattern" | "mask" | "marker" | "feimage"
         );
         let address = tag
