@@ -5,7 +5,7 @@
 //! was held at most, in KiB.
 
 use artifact_scanner::{Budget, Limits, Policy, Rules, Subject, scan, too_large};
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -13,6 +13,7 @@ fn main() -> std::io::Result<()> {
     let policy = Policy::standard(Rules::own());
     let limits = Limits::default();
     let mut out = std::io::stdout().lock();
+    let mut bytes = Vec::new();
     for path in std::env::args_os().skip(1).map(PathBuf::from) {
         let name = path.to_string_lossy();
         let start = Instant::now();
@@ -20,7 +21,8 @@ fn main() -> std::io::Result<()> {
         let report = if size > limits.size_bytes {
             too_large(&name, size)
         } else {
-            let bytes = std::fs::read(&path)?;
+            bytes.clear();
+            std::fs::File::open(&path)?.read_to_end(&mut bytes)?;
             let subject = Subject {
                 name: &name,
                 bytes: &bytes,
