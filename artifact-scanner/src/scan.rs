@@ -165,7 +165,8 @@ impl Walk<'_> {
     ) -> Result<(), Unscannable> {
         self.policy.rules.run(bytes, notes, self.budget)?;
         match text {
-            Some(text) if text.as_bytes() != bytes => {
+            // A text that was not decoded is the bytes themselves.
+            Some(text) if !std::ptr::eq(text.as_bytes(), bytes) => {
                 self.policy.rules.run(text.as_bytes(), notes, self.budget)
             }
             _ => Ok(()),

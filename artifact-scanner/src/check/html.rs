@@ -40,7 +40,10 @@ fn walk(
     let mut read = 0;
     let mut raw: Option<&'static str> = None;
     let references = super::xml::References::of(text);
-    while let Some(token) = tokens.next() {
+    loop {
+        // It is looked at where it lies: to move it costs as much as to read it.
+        let token = tokens.next();
+        let Some(token) = &token else { break };
         budget.charge((tokens.at() - read).max(1) as u64)?;
         read = tokens.at();
         match token {
@@ -50,8 +53,8 @@ fn walk(
                     "style" => Some("style"),
                     _ => None,
                 };
-                if raw != Some("script") || !data_block(&tag) {
-                    page.open(&tag, notes, budget)?;
+                if raw != Some("script") || !data_block(tag) {
+                    page.open(tag, notes, budget)?;
                 } else {
                     raw = None;
                 }
@@ -88,7 +91,7 @@ fn walk(
             Token::Doctype(inner) if inner.contains('[') => {
                 super::xml::doctype(inner, &references, notes);
             }
-            Token::Close(name) => page.close(&name),
+            Token::Close(name) => page.close(name),
             _ => {}
         }
     }

@@ -20,6 +20,9 @@ const BLOCK: usize = 256;
 const WORD: usize = 4;
 const WORDS: usize = BLOCK / WORD + 1;
 const AROUND: usize = RUN_MIN;
+/// A block with what is around it, in whole vectors.
+const PART: usize = (BLOCK + 2 * AROUND).next_multiple_of(STEP_MAX);
+const STEP_MAX: usize = 16;
 
 /// A part of a view that holds runs, from the first of the first to the last of the last.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,11 +78,13 @@ fn stretches(view: &[u8]) -> Vec<Stretch> {
         if done >= at + BLOCK {
             continue;
         }
-        let mut padded = [0; BLOCK + WORD];
-        let block = view[at..].first_chunk().unwrap_or_else(|| {
-            padded[..view.len() - at].copy_from_slice(&view[at..]);
+        let padded;
+        let block = if let Some(block) = view[at..].first_chunk() {
+            block
+        } else {
+            padded = filled_up(&view[at..]);
             &padded
-        });
+        };
         if !may_hold_run(block) {
             continue;
         }
@@ -98,6 +103,12 @@ fn stretches(view: &[u8]) -> Vec<Stretch> {
         }
     }
     found
+}
+
+fn filled_up(rest: &[u8]) -> [u8; BLOCK + WORD] {
+    let mut block = [0; BLOCK + WORD];
+    block[..rest.len()].copy_from_slice(rest);
+    block
 }
 
 /// Whether a byte does not end a run. It takes some for such that do: this is to be quick.
@@ -123,17 +134,16 @@ fn may_hold_run(block: &[u8; BLOCK + WORD]) -> bool {
 }
 
 /// A mark at each byte with which so many begin that do not end a run.
-fn starts(part: &[u8]) -> [u8; BLOCK + 2 * AROUND] {
-    const LENGTH: usize = BLOCK + 2 * AROUND;
-    let mut flags = [0; LENGTH];
+fn starts(part: &[u8]) -> [u8; PART + STEP_MAX] {
+    // What lies behind the part is nought, and stays so.
+    let mut flags = [0; PART + STEP_MAX];
     for (flag, byte) in flags.iter_mut().zip(part) {
         *flag = u8::from(goes_on(*byte));
     }
     for step in [1, 2, 4, 4] {
-        for at in 0..LENGTH - step {
+        for at in 0..PART {
             flags[at] &= flags[at + step];
         }
-        flags[LENGTH - step..].fill(0);
     }
     flags
 }

@@ -33,15 +33,17 @@ pub(super) fn hidden(
     if let Some(text) = wide(view) {
         keep("UTF-16".into(), text, budget)?;
     }
+    // What is coded otherwise has one of these.
+    let is_coded = memchr::memchr3(b'%', b'&', b'\\', view).is_some();
     let is_small = view.len() <= PERCENT_BYTES_MAX;
-    if percents(view) > 2 && (is_small || std::str::from_utf8(view).is_ok()) {
+    if is_coded && percents(view) > 2 && (is_small || std::str::from_utf8(view).is_ok()) {
         keep(
             "percent-decoded".into(),
             decode::percent(view).into_owned(),
             budget,
         )?;
     }
-    if let Some(text) = escaped(view) {
+    if let Some(text) = Some(view).filter(|_| is_coded).and_then(escaped) {
         keep("escapes undone".into(), text, budget)?;
     }
     let mut at = 0;
