@@ -12,8 +12,9 @@ use std::sync::OnceLock;
 const RUN_MIN: usize = 12;
 /// A run without a letter is a number, if it is not a text in hexadecimal digits or a signature.
 const DIGITS_MIN: usize = 40;
-/// Runs that are nearer to one another are one stretch.
-const GAP_MAX: usize = 64;
+/// Runs that are nearer to one another are one stretch: however many there are, to list them takes
+/// a fifth of the view at most.
+const GAP_MAX: usize = 256;
 
 /// Bytes that are looked at as one, in words of four.
 const BLOCK: usize = 256;

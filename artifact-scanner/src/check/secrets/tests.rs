@@ -230,3 +230,27 @@ fn no_view_panics() {
         rules(&all[at..all.len().min(at + 200)]);
     }
 }
+
+/// What is too short for a run of its own, or just long enough, amid what has none.
+#[test]
+fn the_shortest_are_found_wherever_they_stand() {
+    let shortest = [
+        ("secrets.assignment", "passwd = \"aB3dE5gH7jK9\"".to_owned()),
+        (
+            "secrets.header",
+            format!("Authorization: Basic {}", "Oms5WHcyN0xx"),
+        ),
+        (
+            "secrets.flutterwave",
+            format!("FLWSECK_TEST-{}", "0a1b2c3d4e5f"),
+        ),
+        ("secrets.connection", format!("x://:{}@h", "k9Xw27Lq")),
+        ("secrets.connection", format!("h:5432:d:u:{}", "k9Xw27Lq")),
+    ];
+    for (rule, text) in shortest {
+        for at in (0..20).chain(240..270).chain(500..520) {
+            let view = format!("{}{text}{}", "1, ".repeat(at), " 2,".repeat(200));
+            assert_eq!(rules(view.as_bytes()), [rule], "{text} at {at}");
+        }
+    }
+}
