@@ -1,6 +1,7 @@
 """How much CPU and memory does a program take, and what does a clamd of our own say?"""
 import os
 import pathlib
+import re
 import shutil
 import socket
 import struct
@@ -53,7 +54,7 @@ def own_rules(folder):
 
 
 class Clamd:
-    """A clamd with our own rules alone, on a socket of its own."""
+    """A clamd with our own rules alone, on a socket of its own; `lines` are of its configuration."""
 
     def __init__(self, folder, lines=()):
         self.folder = pathlib.Path(folder)
@@ -75,6 +76,12 @@ class Clamd:
                 break
             time.sleep(0.1)
         raise RuntimeError(f"clamd does not start: {self.log.read_text()}")
+
+    def rules(self):
+        """How many of our rules it runs, and how many there are: by its log, with `Debug yes` alone."""
+        told = re.findall(r"loaded (\d+) of \d+ yara signatures", self.log.read_text(errors="replace"))
+        own = [path.read_text() for path in (self.folder / "base").iterdir()]
+        return sum(map(int, told)), sum(len(re.findall(r"^rule ", text, re.MULTILINE)) for text in own)
 
     def ask(self, words):
         with socket.socket(socket.AF_UNIX) as line:
