@@ -9,6 +9,8 @@ use crate::{Budget, Unscannable};
 const BLOCK: usize = 4096;
 /// A number is looked at so far before it is left to the judge of formulas.
 const NUMBER_BYTES_MAX: usize = 48;
+/// So many quotes are looked behind.
+const QUOTES_MAX: usize = 8;
 
 /// Where a cell begins, and whether that is within quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +34,9 @@ pub(super) fn walk(
             let last = found.checked_sub(1).map_or(before, |last| block[last]);
             let (begins, byte) = (ends_cell(last), block[found]);
             let at = number * BLOCK + found;
-            if begins && !matches!(byte, b'\n' | b'\r') && !is_number(&bytes[at..]) {
+            let cell = &bytes[at..];
+            let is_judged = begins && !matches!(byte, b'\n' | b'\r');
+            if is_judged && !is_plain(cell) && !is_number(cell) {
                 budget.charge(look(Cell { at, quoted }))?;
             }
             if byte == b'"' {
@@ -82,6 +86,12 @@ fn flag(before: u8, block: &[u8], flags: &mut [u8; BLOCK]) {
     }
 }
 
+/// Whether what stands behind the quotes is what no formula begins with.
+fn is_plain(cell: &[u8]) -> bool {
+    let behind = cell.iter().take(QUOTES_MAX).find(|byte| **byte != b'"');
+    behind.is_some_and(|byte| !is_telling(*byte))
+}
+
 /// Whether the cell is a number with a sign and ends: most cells with a sign are.
 fn is_number(cell: &[u8]) -> bool {
     let [b'+' | b'-', body @ ..] = cell else {
@@ -126,6 +136,11 @@ mod tests {
             last = byte;
         }
         cells.retain(|cell| !is_number(&text[cell.at..]));
+        cells.retain(|cell| {
+            let rest = &text[cell.at..];
+            let marks = rest.iter().take_while(|byte| **byte == b'"').count();
+            marks >= QUOTES_MAX || rest.get(marks).is_none_or(|byte| is_telling(*byte))
+        });
         cells
     }
 
