@@ -3,51 +3,69 @@
 use super::unpack::pump;
 use super::{Sink, path};
 use crate::{Limit, Part, Unscannable};
-use sevenz_rust2::{ArchiveReader, Error, Password};
-use std::io::Cursor;
+use sevenz_rust2::{Archive, ArchiveEntry, BlockDecoder, Error, Password};
+use std::io::{Cursor, Read};
 
 /// More memory than any archive of ours needs for its dictionary, in KiB.
 const MEMORY_KIB: usize = 96 << 10;
 
 /// Walks the archive.
+///
+/// Block by block: the library's reader of whole archives asks how many processors there are, which
+/// opens files, and whoever scans in a process that may open none is killed for it.
 pub(crate) fn read(bytes: &[u8], sink: &mut dyn Sink) -> Result<(), Unscannable> {
-    let mut reader =
-        ArchiveReader::new_with_memory_limit(Cursor::new(bytes), Password::empty(), MEMORY_KIB)
-            .map_err(|error| reason(&error))?;
-    let mut end = Ok(());
-    let walked = reader.for_each_entries(|entry, data| {
-        if let Err(spent) = sink.budget().member() {
-            end = Err(spent);
-            return Ok(false);
-        }
-        let name = entry.name().to_owned();
-        path::check(&name, sink.notes());
-        if entry.is_directory() || !entry.has_stream() {
-            return Ok(true);
-        }
-        let unpacked = pump(data, sink.budget());
-        // The high half of the attributes is the mode of Unix.
-        let mode = entry.windows_attributes() >> 16;
-        if mode & 0o170_000 == 0o120_000 {
-            path::check_link(
-                &name,
-                &String::from_utf8_lossy(&unpacked.bytes),
-                sink.notes(),
-            );
-        }
-        sink.member(Part {
-            place: name.clone(),
-            name: Some(name),
-            kind: None,
-            bytes: unpacked.bytes,
+    let (mut source, password) = (Cursor::new(bytes), Password::empty());
+    let archive = Archive::read_with_memory_limit(&mut source, &password, MEMORY_KIB)
+        .map_err(|error| reason(&error))?;
+    for entry in archive.files.iter().filter(|entry| !holds(entry)) {
+        sink.budget().member()?;
+        path::check(entry.name(), sink.notes());
+    }
+    for block in 0..archive.blocks.len() {
+        let (limit, source) = (MEMORY_KIB, &mut source);
+        let block =
+            BlockDecoder::new_with_memory_limit(1, limit, block, &archive, &password, source);
+        let mut end = Ok(());
+        let walked = block.for_each_entries(&mut |entry, data| {
+            if holds(entry) {
+                end = member(entry, data, sink);
+            }
+            Ok(end.is_ok())
         });
-        if let Err(stop) = unpacked.end {
-            end = Err(stop);
-            return Ok(false);
-        }
-        Ok(true)
+        end.and(walked.map_err(|error| reason(&error)))?;
+    }
+    Ok(())
+}
+
+fn holds(entry: &ArchiveEntry) -> bool {
+    !entry.is_directory() && entry.has_stream()
+}
+
+fn member(
+    entry: &ArchiveEntry,
+    data: &mut dyn Read,
+    sink: &mut dyn Sink,
+) -> Result<(), Unscannable> {
+    sink.budget().member()?;
+    let name = entry.name().to_owned();
+    path::check(&name, sink.notes());
+    let unpacked = pump(data, sink.budget());
+    // The high half of the attributes is the mode of Unix.
+    let mode = entry.windows_attributes() >> 16;
+    if mode & 0o170_000 == 0o120_000 {
+        path::check_link(
+            &name,
+            &String::from_utf8_lossy(&unpacked.bytes),
+            sink.notes(),
+        );
+    }
+    sink.member(Part {
+        place: name.clone(),
+        name: Some(name),
+        kind: None,
+        bytes: unpacked.bytes,
     });
-    end.and(walked.map_err(|error| reason(&error)))
+    unpacked.end
 }
 
 fn reason(error: &Error) -> Unscannable {

@@ -3,6 +3,7 @@
 //! It needs root: control groups and a small disk are part of it.
 //! `tests/gate-faults` is the long form of the faults; `KILN_SEED` asks for the same order again.
 
+mod alike;
 mod clamd;
 mod faults;
 mod group;
