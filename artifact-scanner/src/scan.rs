@@ -127,8 +127,7 @@ impl Walk<'_> {
             claim::check(&ending, kind, !view.place.is_empty(), &mut notes)
         });
         let rules = Proof::<Rules>::of(|| self.rules(view.bytes, decoded_text, &mut notes));
-        let secrets =
-            Proof::<Secrets>::of(|| self.secrets(kind, view.bytes, decoded_text, &mut notes));
+        let secrets = Proof::<Secrets>::of(|| self.secrets(kind, view, decoded_text, &mut notes));
         let mut level = Level {
             notes,
             within: Ok(()),
@@ -177,13 +176,22 @@ impl Walk<'_> {
     fn secrets(
         &mut self,
         kind: Kind,
-        bytes: &[u8],
+        View { name, bytes, .. }: &View<'_>,
         text: Option<&str>,
         notes: &mut Notes,
     ) -> Result<(), Unscannable> {
-        let view = text.map_or(bytes, str::as_bytes);
+        let view = text.map_or(*bytes, str::as_bytes);
         if let Some(own) = &self.policy.own_secrets {
             own.check(view, notes, self.budget)?;
+        }
+        // Whoever may not read the file still sees its name.
+        if let Some(name) = name {
+            let mut of_name = Notes::default();
+            if let Some(own) = &self.policy.own_secrets {
+                own.check(name.as_bytes(), &mut of_name, self.budget)?;
+            }
+            check::secrets::check(name.as_bytes(), &mut of_name, self.budget)?;
+            notes.absorb("name", of_name);
         }
         match kind {
             Kind::Zip
@@ -370,5 +378,11 @@ mod tests {
         let report = scan(subject, &policy, &mut Budget::new(Limits::default()));
         assert_eq!(report.verdict(), Verdict::Suspicious);
         assert!(!format!("{report:?} {policy:?}").contains("correct horse"));
+        let token = format!("{}{}", "ghp_", "op6FasrEF582wWhLUSQWhnSCynAd8U1lWSRy");
+        for name in ["of/correct horse/a.txt", &format!("{token}.txt")] {
+            let subject = Subject { name, bytes: b"a" };
+            let report = scan(subject, &policy, &mut Budget::new(Limits::default()));
+            assert_eq!(report.verdict(), Verdict::Suspicious, "{name}");
+        }
     }
 }

@@ -5,6 +5,8 @@
 //! view says in base64, hexadecimal, percent signs and UTF-16. No finding repeats a secret.
 
 mod assign;
+mod escapes;
+mod headers;
 mod own;
 mod prefixes;
 mod stretches;

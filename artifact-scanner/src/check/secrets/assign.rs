@@ -1,14 +1,14 @@
 //! Values that are secret because a word next to them says so.
 
 use super::super::decode;
-use super::placeholder;
 use super::stretches::Spots;
+use super::{headers, placeholder};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input};
 use std::sync::OnceLock;
 
 type Told<'a> = dyn FnMut(&'static str, &str, usize) + 'a;
 
-const WORDS: [&str; 11] = [
+const WORDS: [&str; 14] = [
     "secret",
     "token",
     "passw",
@@ -20,6 +20,9 @@ const WORDS: [&str; 11] = [
     "pwd",
     "credential",
     "://",
+    headers::WORDS[0],
+    headers::WORDS[1],
+    headers::WORDS[2],
 ];
 
 fn words() -> Option<&'static AhoCorasick> {
@@ -50,7 +53,8 @@ pub(super) fn search(view: &[u8], spots: &Spots, told: &mut Told<'_>) {
         if found.start() < done {
             continue;
         }
-        if WORDS[found.pattern().as_usize()] == "://" {
+        let word = WORDS[found.pattern().as_usize()];
+        if word == "://" {
             if address_holds_password(view, found.start(), found.end()) {
                 told(
                     "secrets.connection",
@@ -60,14 +64,25 @@ pub(super) fn search(view: &[u8], spots: &Spots, told: &mut Told<'_>) {
             }
             continue;
         }
+        if headers::WORDS.contains(&word) {
+            let rest = &view[found.end()..];
+            if let Some(what) = headers::carried(word, &rest[..rest.len().min(1024)]) {
+                told("secrets.header", what, found.start());
+            }
+            continue;
+        }
         if pages(&view[found.start().saturating_sub(16)..found.start()]) {
             continue;
         }
         if let Some(value) = assigned(view, found.end()) {
             done = value.end;
-            let strict = WORDS[found.pattern().as_usize()] == "passw"
-                || WORDS[found.pattern().as_usize()] == "pwd";
-            if secret_value(&decode::percent(&view[value.clone()]), strict) {
+            let strict = matches!(word, "passw" | "pwd");
+            let decoded = decode::percent(&view[value.clone()]);
+            let digest = !strict && decoded.iter().all(u8::is_ascii_hexdigit);
+            if digest && is_digest_of(view, found.start(), found.end()) {
+                continue;
+            }
+            if secret_value(&decoded, strict) {
                 told(
                     "secrets.assignment",
                     "a value that its name calls secret",
@@ -101,6 +116,33 @@ fn pages(before: &[u8]) -> bool {
         "idempotency",
     ];
     names.iter().any(|name| before.ends_with(name.as_bytes()))
+}
+
+/// Whether the name around a word says that the value is a digest of the secret.
+fn is_digest_of(view: &[u8], start: usize, end: usize) -> bool {
+    const DIGESTS: [&[u8]; 9] = [
+        b"hash",
+        b"hashed",
+        b"sha",
+        b"sha1",
+        b"sha256",
+        b"sha512",
+        b"md5",
+        b"digest",
+        b"checksum",
+    ];
+    let fits = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let before = view[start.saturating_sub(24)..start].iter().rev();
+    let start = start - before.take_while(fits).count();
+    let behind = view[end..].iter().take(40);
+    let name = &view[start..end + behind.take_while(fits).count()];
+    let name = name.to_ascii_lowercase();
+    let mut words = name.split(|byte| matches!(byte, b'_' | b'-'));
+    // Joined to the word in one, only what no other word ends in.
+    words.any(|word| DIGESTS.contains(&word))
+        || [DIGESTS[0], DIGESTS[4], DIGESTS[6], DIGESTS[7]]
+            .iter()
+            .any(|digest| name.ends_with(digest))
 }
 
 /// The value that is assigned to the name around `at`, if one is.

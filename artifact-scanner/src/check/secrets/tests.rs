@@ -254,3 +254,66 @@ fn the_shortest_are_found_wherever_they_stand() {
         }
     }
 }
+
+#[test]
+fn escapes_before_a_token_and_within_it_hide_nothing() {
+    let token = format!("{}{}", "ghp_", "op6FasrEF582wWhLUSQWhnSCynAd8U1lWSRy");
+    let hex: String = token.bytes().map(|b| format!("\\x{b:02x}")).collect();
+    for text in [
+        format!("key \x1b[1m{token}\x1b[0m"),
+        format!("{{\"log\": \"key \\u001b[1;31m{token}\\u001b[0m\"}}"),
+        format!("'\\x1b[1m{token}' '\\033[1m' ^[[1m"),
+        format!("^[[1m{token}"),
+        format!("\x1b[01;31m\x1b[Kghp_\x1b[m\x1b[K{}", &token[4..]),
+        format!("\"\\u001b[31mghp_\\u001b[0m{}\"", &token[4..]),
+        format!("key: \"{hex}\""),
+    ] {
+        assert!(rules(text.as_bytes()).contains(&"secrets.github"), "{text}");
+    }
+    let pair = String::from_utf8(to_base64(b"bob:Us06AlPM7Qzy22UD", false)).expect("ASCII");
+    let long = "q7Zx2Lp9Vb4Kt8Rm3Wc6Yd1NhJ";
+    for (rule, text) in [
+        (
+            "secrets.slack",
+            r"https:\/\/hooks.slack.com\/services\/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"
+                .to_owned(),
+        ),
+        (
+            "secrets.connection",
+            r"postgres:\/\/bob:Us06AlPM7Qzy22UD@db.invalid\/app".to_owned(),
+        ),
+        (
+            "secrets.header",
+            format!("{{\"auths\":{{\"r.invalid\":{{\"auth\":\"{pair}\"}}}}}}"),
+        ),
+        ("secrets.header", format!(r#""{{\"auth\":\"{pair}\"}}""#)),
+        ("secrets.header", format!("authorization: bearer {long}")),
+        ("secrets.header", format!("AUTHORIZATION:BASIC {pair}")),
+        (
+            "secrets.header",
+            format!("{{'Authorization': 'Bearer {long}'}}"),
+        ),
+    ] {
+        assert!(rules(text.as_bytes()).contains(&rule), "{text}");
+    }
+}
+
+#[test]
+fn digests_and_words_of_manuals_are_left_alone() {
+    let digest = "3ae44402b1c5d6e7f8091a2b3c4d5e6f";
+    for text in [
+        format!("restored cache-key-{digest}"),
+        format!(
+            "\"secret_hash\": \"{digest}\", token_sha={digest}{digest} tokenSha256: {digest}{digest}"
+        ),
+        "Authorization: Bearer <your token>, \"Authorization\": \"Bearer $TOKEN\"".to_owned(),
+        "\x1b[32mok\x1b[0m \x1b[1mmodel\x1b[0m_key \\u001b[1mghp_\\u001b[0m".to_owned(),
+    ] {
+        assert_eq!(rules(text.as_bytes()), Vec::<&str>::new(), "{text}");
+    }
+    let key = format!("api_key={digest} key-{digest}");
+    assert_eq!(
+        rules(key.as_bytes()),
+        ["secrets.mailgun", "secrets.assignment"]
+    );
+}

@@ -1,25 +1,22 @@
 //! Tokens that are known by their prefix.
 
 use super::super::decode;
-use super::placeholder;
 use super::prefixes::{Body, MANY, PREFIXES};
 use super::stretches::Spots;
+use super::{escapes, placeholder};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input};
 use std::sync::OnceLock;
 
 type Told<'a> = dyn FnMut(&'static str, &str, usize) + 'a;
 
 /// Anchors that have a rule of their own, behind the prefixes.
-const SPECIAL: [&str; 15] = [
+const SPECIAL: [&str; 12] = [
     "PRIVATE KEY",
     "PuTTY-User-Key-File-",
     "eyJ",
     "SG.",
     "openssh-key-v1\0",
-    "uthorization: Bearer ",
-    "uthorization: Basic ",
     "&sig=",
-    "\"auth\": \"",
     "$6$",
     "$apr1$",
     "$2y$",
@@ -57,6 +54,7 @@ pub(super) fn search(view: &[u8], spots: &Spots, told: &mut Told<'_>) {
         match PREFIXES.get(found.pattern().as_usize()) {
             Some(prefix)
                 if (prefix.0.starts_with('.') || starts_a_word(view, at))
+                    && !(prefix.0 == "key-" && goes_before(view, at))
                     && body_fits(rest, prefix.1) =>
             {
                 told(prefix.2, prefix.3, at);
@@ -79,12 +77,6 @@ pub(super) fn search(view: &[u8], spots: &Spots, told: &mut Told<'_>) {
                         && web_token(&view[at..], &mut tried, at) =>
                 {
                     told("secrets.jwt", "a signed web token", at);
-                }
-                "uthorization: Bearer " if bearer(rest) => {
-                    told("secrets.header", "a token in a header", at);
-                }
-                "uthorization: Basic " | "\"auth\": \"" if pair(rest) => {
-                    told("secrets.header", "a name and a password in base64", at);
                 }
                 "&sig=" if signature(view, at, rest) => {
                     told("secrets.azure", "a signed address of Azure", at);
@@ -111,16 +103,20 @@ pub(super) fn search(view: &[u8], spots: &Spots, told: &mut Told<'_>) {
 fn starts_a_word(view: &[u8], at: usize) -> bool {
     let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     match view[..at] {
-        // The `n` of `\n` in a text within a text.
-        [.., b'\\', b'n' | b't' | b'r'] | [] => true,
-        // The digits of `%3D`.
-        [.., b'%', a, b] => !word(b) || (a.is_ascii_hexdigit() && b.is_ascii_hexdigit()),
+        [] => true,
+        [.., last] if !word(last) => true,
+        _ if escapes::end(&view[..at]) => true,
         // In a record of bytes the length of a text stands before it, and may look like a letter.
-        [.., last] => !word(last) || view[at.saturating_sub(32)..at].iter().any(|byte| *byte < 9),
+        _ => view[at.saturating_sub(32)..at].iter().any(|byte| *byte < 9),
     }
 }
 
-fn run(rest: &[u8], fits: impl Fn(u8) -> bool) -> usize {
+/// Whether the word is the last of a longer name: `cache-key-` and a digest is no key.
+fn goes_before(view: &[u8], at: usize) -> bool {
+    matches!(view[..at], [.., b'-' | b'.' | b'/'])
+}
+
+pub(super) fn run(rest: &[u8], fits: impl Fn(u8) -> bool) -> usize {
     rest.iter()
         .take(MANY + 1)
         .take_while(|byte| fits(**byte))
@@ -157,7 +153,7 @@ fn body_fits(rest: &[u8], body: Body) -> bool {
 }
 
 /// Random tokens have digits and letters; names made of words seldom do.
-fn mixed(token: &[u8]) -> bool {
+pub(super) fn mixed(token: &[u8]) -> bool {
     token.iter().any(u8::is_ascii_digit) && token.iter().any(u8::is_ascii_alphabetic)
 }
 
@@ -209,26 +205,6 @@ fn web_token(text: &[u8], tried: &mut usize, at: usize) -> bool {
         && signature.len() >= 20
         && !example
         && memchr::memmem::find(&decode::base64(&text[..head.min(1024)]), b"\"alg\"").is_some()
-}
-
-/// A token of random letters, not the name of one.
-fn bearer(rest: &[u8]) -> bool {
-    let length = run(rest, |byte| {
-        byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte)
-    });
-    let token = &rest[..length];
-    length >= 24 && mixed(token) && !placeholder(token) && super::distinct(token) >= 16
-}
-
-/// `name:password` in base64, the password no stand-in.
-fn pair(rest: &[u8]) -> bool {
-    let length = run(rest, |byte| decode::sextet(byte).is_some());
-    let text = decode::base64(&rest[..length]);
-    let Some(colon) = memchr::memchr(b':', &text) else {
-        return false;
-    };
-    let password = &text[colon + 1..];
-    password.len() >= 8 && text.is_ascii() && !placeholder(password) && mixed(password)
 }
 
 /// The signature of a shared address: a digest in base64, percent-coded, next to a date.

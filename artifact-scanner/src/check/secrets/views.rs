@@ -1,6 +1,7 @@
 //! The texts that a view holds in another coding.
 
 use super::super::decode;
+use super::escapes;
 use super::stretches::Stretch;
 use crate::{Budget, Unscannable};
 
@@ -46,6 +47,9 @@ pub(super) fn hidden(
     if let Some(text) = Some(view).filter(|_| is_coded).and_then(escaped) {
         keep("escapes undone".into(), text, budget)?;
     }
+    if let Some(text) = escapes::without_colours(view) {
+        keep("without colours".into(), text, budget)?;
+    }
     let mut at = 0;
     // These digits are among what stretches are made of.
     for stretch in stretches.iter().filter(|one| one.longest >= BASE64_MIN) {
@@ -73,7 +77,8 @@ pub(super) fn hidden(
     Ok(found)
 }
 
-/// The text behind `\\u0041` of JSON and `&#65;` of markup, where letters are written so.
+/// The text behind `\\u0041`, `\\x41` and `\/` of texts within texts and `&#65;` of markup, where
+/// letters are written so.
 fn escaped(view: &[u8]) -> Option<Vec<u8>> {
     // A token has more letters than that, and bytes that are no text hold such pairs by chance.
     let many = |mark: &[u8]| {
@@ -81,8 +86,9 @@ fn escaped(view: &[u8]) -> Option<Vec<u8>> {
             .nth(ESCAPES_MIN)
             .is_some()
     };
-    let (json, markup) = (memchr::memmem::find(view, b"\\u00").is_some(), many(b"&#"));
-    if !json && !markup {
+    let any = |mark: &[u8]| memchr::memmem::find(view, mark).is_some();
+    let (inner, markup) = (any(b"\\u00") || any(b"\\/") || many(b"\\x"), many(b"&#"));
+    if !inner && !markup {
         return None;
     }
     let text = std::str::from_utf8(view).ok()?;
@@ -93,13 +99,24 @@ fn escaped(view: &[u8]) -> Option<Vec<u8>> {
     };
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
-    while let Some(at) = memchr::memmem::find(rest, b"\\u00") {
+    while let Some(at) = memchr::memchr(b'\\', rest) {
         out.extend_from_slice(&rest[..at]);
-        let digits = rest.get(at + 4..at + 6).unwrap_or_default();
-        let letter = decode::hex(digits).first().copied();
-        let letter = letter.filter(|letter| (0x20..0x7f).contains(letter));
-        out.extend(letter);
-        rest = &rest[at + if letter.is_some() { 6 } else { 4 }..];
+        rest = &rest[at..];
+        let (letter, length) = match rest {
+            [_, b'u', b'0', b'0', a, b, ..] => (decode::hex(&[*a, *b]).first().copied(), 6),
+            [_, b'x', a, b, ..] => (decode::hex(&[*a, *b]).first().copied(), 4),
+            [_, b'/', ..] => (Some(b'/'), 2),
+            _ => (None, 1),
+        };
+        // Colours are undone in turn.
+        let is_text = |letter: &u8| matches!(letter, 0x1b | 0x20..0x7f);
+        if let Some(letter) = letter.filter(is_text) {
+            out.push(letter);
+            rest = &rest[length..];
+        } else {
+            out.push(b'\\');
+            rest = &rest[1..];
+        }
     }
     out.extend_from_slice(rest);
     // What stands as it is was looked at already.
