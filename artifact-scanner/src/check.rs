@@ -14,6 +14,7 @@ mod decode;
 #[cfg(test)]
 mod hostile;
 pub mod html;
+pub mod loaders;
 pub mod mail;
 pub mod markdown;
 mod markup;

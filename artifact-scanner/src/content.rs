@@ -145,10 +145,13 @@ fn as_text(
     match kind {
         Kind::Csv => check::csv::check(text, notes, budget)?,
         Kind::Json => {
-            check::pickle::check_keras(text, notes, budget)?;
+            check::loaders::check(text, notes, budget)?;
             as_promised(subject, json::check(text, false, budget))?;
         }
-        Kind::JsonLines => json::check(text, true, budget)?,
+        Kind::JsonLines => {
+            check::loaders::check(text, notes, budget)?;
+            json::check(text, true, budget)?;
+        }
         Kind::Notebook => {
             json::check(text, false, budget)?;
             check::notebook::check(text, notes, budget)?;
@@ -171,7 +174,10 @@ fn as_text(
                 as_promised(subject, xml::check(text, notes, budget))?;
             }
         }
-        Kind::Yaml => yaml::check(text, notes, budget)?,
+        Kind::Yaml => {
+            check::loaders::check_yaml(text, notes, budget)?;
+            yaml::check(text, notes, budget)?;
+        }
         Kind::Pickle => check::pickle::check(subject.bytes, notes, budget)?,
         Kind::Pdf => check::pdf::check(subject.bytes, notes, budget)?,
         Kind::Rtf => rtf(text, notes),

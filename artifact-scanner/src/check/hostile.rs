@@ -1,7 +1,7 @@
 //! Texts made to keep a check busy, and texts broken at random: every check comes to an end, soon,
 //! and without a panic.
 
-use super::{csv, html, markdown, notebook, office, pdf, pickle, secrets, svg, xml};
+use super::{csv, html, loaders, markdown, notebook, office, pdf, pickle, secrets, svg, xml};
 use crate::{Budget, Limits, Notes};
 use std::time::Duration;
 
@@ -15,14 +15,15 @@ fn cpu_time() -> Duration {
 /// Passes the text to every check; the longest that one took.
 fn all(text: &str) -> (Duration, &'static str) {
     type Check = fn(&str, &mut Notes, &mut Budget) -> Result<(), crate::Unscannable>;
-    let checks: [(&'static str, Check); 12] = [
+    let checks: [(&'static str, Check); 13] = [
         ("csv", csv::check),
         ("html", html::check),
         ("markdown", markdown::check),
         ("notebook", notebook::check),
         ("svg", svg::check),
         ("xml", xml::check),
-        ("keras", pickle::check_keras),
+        ("loaders", loaders::check),
+        ("yaml", loaders::check_yaml),
         ("pdf", |text, notes, budget| {
             pdf::check(text.as_bytes(), notes, budget)
         }),

@@ -6,7 +6,8 @@
 //! loader has carried it out by then.
 
 mod calls;
-mod globals;
+mod doers;
+pub(super) mod globals;
 mod machine;
 mod opcode;
 mod values;
@@ -183,39 +184,6 @@ pub fn check_npy(bytes: &[u8], notes: &mut Notes, budget: &mut Budget) -> Result
     } else {
         Ok(())
     }
-}
-
-/// Looks at the configuration of a saved Keras model: a Lambda layer holds compiled code.
-pub fn check_keras(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), Unscannable> {
-    budget.charge(text.len().max(1) as u64)?;
-    // Each of the words has these letters, whatever white space stands between them.
-    let may_be = |at: usize| {
-        let rest = text[at + 1..].chars().filter(|c| !c.is_whitespace());
-        rest.take(3).eq("bda".chars())
-    };
-    if !memchr::memchr_iter(b'm', text.as_bytes()).any(may_be) {
-        return Ok(());
-    }
-    let bare: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-    let lambda = bare.contains("\"class_name\":\"Lambda\"");
-    if bare.contains("\"__lambda__\"")
-        || (lambda && (bare.contains("\"code\":") || bare.contains("\"function\":[")))
-    {
-        notes.find(
-            "pickle.keras_lambda",
-            Severity::Malicious,
-            "",
-            "a Lambda layer holds compiled code that runs when the model is loaded",
-        );
-    } else if lambda {
-        notes.find(
-            "pickle.keras_lambda",
-            Severity::Suspicious,
-            "",
-            "a Lambda layer calls a function by name when the model is loaded",
-        );
-    }
-    Ok(())
 }
 
 /// Whether the bytes are one pickle from their first to their last. Told only of files that say so

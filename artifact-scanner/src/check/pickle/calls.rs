@@ -1,5 +1,6 @@
 //! What a pickle calls, and with what.
 
+use super::doers;
 use super::globals::{Standing, method};
 use super::machine::{DEPTH_MAX, Halt, Machine, note};
 use super::opcode::{Instruction, Operand};
@@ -26,9 +27,12 @@ impl Machine<'_> {
                 (callee, self.tuples.add(&items[1..]))
             }
             (0x92, _) => {
-                self.pop()?;
+                let named = self.pop()?;
                 let arguments = self.pop()?;
-                (self.pop()?, arguments)
+                let callee = self.pop()?;
+                // What is given by its name may be anything.
+                let opaque = named != Value::None && self.does_more(callee);
+                (callee, if opaque { named } else { arguments })
             }
             _ => {
                 let arguments = self.pop()?;
@@ -52,7 +56,12 @@ impl Machine<'_> {
             );
             return Value::Computed;
         };
+        let known = matches!(arguments, Value::Tuple { .. });
         let arguments = self.tuples.items(arguments);
+        if let Some(what) = self.done(index, known.then_some(arguments)) {
+            note(notes, "pickle.does", Severity::Suspicious, at, what);
+            return Value::Computed;
+        }
         match self
             .names
             .get(index as usize)
@@ -96,6 +105,24 @@ impl Machine<'_> {
             }
             _ => Value::Computed,
         }
+    }
+
+    /// What the call of a harmless name does that no data needs.
+    fn done(&self, index: u32, arguments: Option<&[Value]>) -> Option<&'static str> {
+        let name = self.names.get(index as usize)?;
+        let made_by = |value| match value {
+            Value::Made(index) => self.names.get(index as usize).map(|name| &*name.path),
+            _ => None,
+        };
+        let is_harmless = name.standing == Standing::Harmless;
+        is_harmless
+            .then(|| doers::does(&name.path, arguments, made_by))
+            .flatten()
+    }
+
+    /// Whether it is a harmless name that does more when it is given something unknown.
+    fn does_more(&self, callee: Value) -> bool {
+        matches!(callee, Value::Global(index) if self.done(index, None).is_some())
     }
 
     pub(super) fn is_getattr(&self, value: Value) -> bool {

@@ -5,7 +5,7 @@
 
 /// What is said of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(in crate::check) enum Standing {
     /// Libraries for data write it, and calling it does nothing.
     Harmless,
     /// `getattr`: harmless where it fetches a member of a harmless class, else not.
@@ -245,7 +245,7 @@ fn pandas_offset(module: &str, name: &str) -> bool {
 }
 
 /// Judges one name. Python 2's module names are read as their successors.
-pub(super) fn standing(module: &str, name: &str) -> Standing {
+pub(in crate::check) fn standing(module: &str, name: &str) -> Standing {
     let module = match module {
         "__builtin__" | "__builtins__" => "builtins",
         "copy_reg" => "copyreg",

@@ -110,11 +110,12 @@ impl<'a> Machine<'a> {
             b'N' => self.stack.push(Value::None),
             // Other text than a number ends the work of a real loader; prose begins like that.
             b'F' | b'L' if !self.is_number(step) => return Err(Halt::Broken),
-            0x88 | 0x89 | b'F' | b'G' | b'L' | 0x8a | 0x8b | 0x97 | b']' | b'}' | 0x8f => {
+            0x8a | 0x8b => self.stack.push(self.long(step)),
+            0x88 | 0x89 | b'F' | b'G' | 0x97 | b']' | b'}' | 0x8f => {
                 self.stack.push(Value::Data);
             }
             b'K' | b'M' | b'J' => self.stack.push(integer(step)),
-            b'I' => self.stack.push(self.line_integer(step)),
+            b'I' | b'L' => self.stack.push(self.line_integer(step)),
             b'S' | b'V' | b'U' | b'T' | b'X' | 0x8c | 0x8d => {
                 self.payload(step);
                 self.stack.push(Value::Text(at));
@@ -168,7 +169,27 @@ impl<'a> Machine<'a> {
             return Value::Data;
         };
         let digits = std::str::from_utf8(&self.bytes[range.clone()]).unwrap_or("");
-        digits.trim().parse().map_or(Value::Data, Value::Int)
+        let digits = digits.trim().trim_end_matches('L');
+        match digits.parse() {
+            Ok(number) => Value::Int(number),
+            Err(_) if digits.len() > 19 && !digits.starts_with('-') => Value::Int(u64::MAX),
+            Err(_) => Value::Data,
+        }
+    }
+
+    /// The largest there is stands for what is larger.
+    fn long(&self, step: &Instruction) -> Value {
+        let Operand::Payload(range) = &step.operand else {
+            return Value::Data;
+        };
+        let digits = &self.bytes[range.clone()];
+        if digits.last().is_some_and(|last| *last > 0x7f) {
+            return Value::Data;
+        }
+        let number = digits.iter().rev().try_fold(0_u64, |number, digit| {
+            Some(number.checked_mul(256)? + u64::from(*digit))
+        });
+        Value::Int(number.unwrap_or(u64::MAX))
     }
 
     /// Keeps payloads that are files again: pickles and archives.

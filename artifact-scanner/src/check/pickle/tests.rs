@@ -2,7 +2,7 @@
 
 #![expect(clippy::format_collect, reason = "short texts, built once")]
 
-use super::{check, check_keras, check_npy, sniff};
+use super::{check, check_npy, sniff};
 use crate::{Budget, Kind, Limits, Notes, Severity, Unscannable};
 
 /// The worst of a pickle and of the parts that are pickles again, and how it ended.
@@ -293,21 +293,6 @@ fn arrays_and_layers_are_opened() {
         Some(Severity::Malicious)
     );
     assert_eq!(npy("'<f8'", evil), (None, Ok(())));
-    let keras = |text: &str| {
-        let mut notes = Notes::default();
-        check_keras(text, &mut notes, &mut Budget::new(Limits::default())).expect("small");
-        notes.worst()
-    };
-    assert_eq!(
-        keras(
-            r#"{"class_name": "Lambda", "config": {"function": {"class_name": "__lambda__", "config": {"code": "4w"}}}}"#
-        ),
-        Some(Severity::Malicious)
-    );
-    assert_eq!(
-        keras(r#"{"class_name": "Dense", "config": {"units": 3}}"#),
-        None
-    );
 }
 
 /// A small generator of numbers, so that a failure can be had again.
