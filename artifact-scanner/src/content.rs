@@ -295,6 +295,7 @@ fn acts_in_xml(
         check::svg::check(text, &mut own, budget)?;
         notes.copy(&own, |finding| ACTS.contains(&finding.rule));
     }
+    check::csv::sheet::attributes(text, notes, budget)?;
     check::office::check_flat(text, notes, budget)
 }
 

@@ -1,25 +1,39 @@
-//! Which cells of a table are formulas.
+//! Which cells of a table are formulas?
 //!
 //! A sheet program runs a cell that starts with `=`, `+`, `-` or `@`. A number, a telephone
 //! number, a handle or a dash start like that too, so a cell counts only where the rest of it is
 //! a formula: a call, a reference or a command.
 
 mod cells;
+mod judge;
+pub mod sheet;
 
 use super::decode;
 use crate::{Budget, Notes, Severity, Unscannable};
 use cells::Cell;
+use judge::{Judgement, Sign};
+use std::borrow::Cow;
 
-/// More of a cell is not looked at.
-const CELL_BYTES_MAX: usize = 2000;
 const LEAD_BYTES_MAX: usize = 200;
 
-/// Looks at the cells of a table (comma, semicolon, tab or pipe).
+/// Looks at the cells of a table (comma, semicolon, tab, pipe, or what its first line names).
 pub fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), Unscannable> {
-    let mut lines = Lines::default();
-    cells::walk(text.as_bytes(), budget, |cell| {
-        look(text, cell, &mut lines, notes)
+    if text.starts_with("ID;") {
+        sheet::symbols(text, notes, budget)?;
+    }
+    let mut table = Table::new(text);
+    cells::walk(text.as_bytes(), separator(text), budget, |cell| {
+        table.look(cell, notes)
     })
+}
+
+/// The last byte of the separator that the first line names, `sep=^`.
+fn separator(text: &str) -> Option<u8> {
+    let line = decode::head(text.trim_start_matches(['\u{feff}', '"']), 8);
+    let (word, named) = line.split_at_checked(4)?;
+    let first = named.chars().next()?;
+    let last = *named.as_bytes()[..first.len_utf8()].last()?;
+    (word.eq_ignore_ascii_case("sep=") && !first.is_control()).then_some(last)
 }
 
 /// Counts lines as far as they are asked for.
@@ -38,207 +52,119 @@ impl Lines {
     }
 }
 
-/// Looks at a cell that may begin with a formula. Within quotes only a command counts. Says for
-/// how many bytes that is to be paid: a cell without an end is looked at far past the next mark.
-fn look(text: &str, cell: Cell, lines: &mut Lines, notes: &mut Notes) -> u64 {
-    let Cell { at, quoted } = cell;
-    let Some(rest) = text.get(at..) else { return 1 };
-    let rest = decode::head(rest, 2 * CELL_BYTES_MAX);
-    let end = memchr::memchr2(b'\n', b'\r', rest.as_bytes()).unwrap_or(rest.len());
-    let rest = &rest[..end];
+struct Table<'a> {
+    text: &'a str,
+    lines: Lines,
+    /// Where the line ends that was looked at last.
+    line_end: usize,
+    /// How far the text is searched for what a formula does, by the quotes around the cell and by
+    /// its sign. A later cell of the same line shows nothing that an earlier one did not.
+    searched: [[usize; Sign::COUNT]; 2],
+}
+
+impl<'a> Table<'a> {
+    fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            lines: Lines::default(),
+            line_end: 0,
+            searched: [[0; Sign::COUNT]; 2],
+        }
+    }
+
+    /// Looks at a cell that may begin with a formula. Within quotes only a command counts. Says
+    /// for how many bytes that is to be paid.
+    fn look(&mut self, cell: Cell, notes: &mut Notes) -> u64 {
+        let Cell { at, quoted } = cell;
+        let Some(rest) = self.text.get(at..) else {
+            return 1;
+        };
+        let whole = if quoted { None } else { quoted_cell(rest) };
+        let paid = whole.as_ref().map_or(0, |whole| whole.len());
+        let body = match &whole {
+            Some(whole) => whole,
+            None => &rest[..self.line_end(at) - at],
+        };
+        let Some((sign, body)) = signed(body) else {
+            return 16 + paid as u64;
+        };
+        let near = judge::near(sign, body);
+        let (far, searched) = if whole.is_some() {
+            (judge::far(sign, body), body.len())
+        } else {
+            self.search(sign, cell, body)
+        };
+        if let Some(found) = far.into_iter().chain(near.found).max()
+            && (!quoted || found.severity == Severity::Malicious)
+        {
+            let place = format!("line {}", self.lines.number(self.text, at));
+            notes.find(found.rule, found.severity, place, found.message);
+        }
+        (64 + paid + near.bytes + 4 * searched) as u64
+    }
+
+    fn line_end(&mut self, at: usize) -> usize {
+        if at >= self.line_end {
+            let rest = &self.text.as_bytes()[at..];
+            let length = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
+            self.line_end = at + length;
+        }
+        self.line_end
+    }
+
+    /// Searches the rest of a line, once for all its cells of a sort.
+    fn search(&mut self, sign: Sign, cell: Cell, body: &str) -> (Option<Judgement>, usize) {
+        let searched = &mut self.searched[usize::from(cell.quoted)][sign.number()];
+        if cell.at < *searched {
+            return (None, 0);
+        }
+        *searched = self.line_end;
+        (judge::far(sign, body), body.len())
+    }
+}
+
+/// What stands within the quotes of a cell that ends with them, over all its lines.
+fn quoted_cell(cell: &str) -> Option<Cow<'_, str>> {
+    let body = cell.strip_prefix('"')?;
+    let mut marks = memchr::memchr_iter(b'"', body.as_bytes());
+    let mut doubled = false;
+    let end = loop {
+        let Some(mark) = marks.next() else {
+            break body.len();
+        };
+        if body.as_bytes().get(mark + 1) != Some(&b'"') {
+            break mark;
+        }
+        marks.next();
+        doubled = true;
+    };
+    let behind = body.as_bytes().get(end + 1);
+    let ends = behind.is_none_or(|byte| cells::ends_cell(*byte));
+    let inner = &body[..end];
+    ends.then(|| {
+        if doubled {
+            Cow::Owned(inner.replace("\"\"", "\""))
+        } else {
+            Cow::Borrowed(inner)
+        }
+    })
+}
+
+/// The sign that a cell begins with, and what is behind it.
+fn signed(cell: &str) -> Option<(Sign, &str)> {
     let hidden = |c: char| {
         c.is_whitespace()
             || c.is_control()
-            || matches!(c, '"' | '\u{feff}' | '\u{200b}'..='\u{200f}' | '\u{2060}')
+            || matches!(c, '"' | '\u{ad}' | '\u{feff}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}')
     };
     // Behind more padding than this no sheet program looks for a formula.
-    let lead = decode::head(rest, LEAD_BYTES_MAX);
+    let lead = decode::head(cell, LEAD_BYTES_MAX);
     let padding = lead.len() - lead.trim_start_matches(hidden).len();
-    let cell = &rest[padding..];
-    if padding == lead.len() {
-        return 1;
-    }
-    let Some(first) = cell.chars().next() else {
-        return 1;
-    };
-    let wide = matches!(
-        first,
-        '＝' | '＋' | '－' | '＠' | '﹦' | '﹢' | '﹣' | '﹫' | '−'
-    );
-    if !wide && !matches!(first, '=' | '+' | '-' | '@') {
-        return 1;
-    }
-    let body = decode::head(&cell[first.len_utf8()..], CELL_BYTES_MAX);
-    if matches!(first, '+' | '-') && is_number(body) {
-        return 1;
-    }
-    let paid = 16 * body.len().max(1) as u64;
-    let Some((severity, rule, message)) = judge(first, wide, body) else {
-        return paid;
-    };
-    if !quoted || severity == Severity::Malicious {
-        let place = format!("line {}", lines.number(text, at));
-        notes.find(rule, severity, place, message);
-    }
-    paid
-}
-
-/// Whether the cell is a number and ends: most cells with a sign are.
-fn is_number(body: &str) -> bool {
-    let part = |b: &u8| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'-');
-    let length = body.bytes().take_while(part).count();
-    let behind = body.as_bytes().get(length);
-    length > 0 && behind.is_none_or(|b| matches!(b, b',' | b';' | b'\t' | b'"'))
-}
-
-type Judgement = (Severity, &'static str, &'static str);
-
-fn judge(first: char, wide: bool, body: &str) -> Option<Judgement> {
-    let lower = body.to_ascii_lowercase();
-    let bare: String = lower.chars().filter(|c| !c.is_whitespace()).collect();
-    if command(&bare) {
-        let severity = if wide {
-            Severity::Suspicious
-        } else {
-            Severity::Malicious
-        };
-        return Some((
-            severity,
-            "csv.command",
-            "a cell starts a program when the table is opened in a sheet",
-        ));
-    }
-    let reaches = [
-        "hyperlink(",
-        "webservice(",
-        "importxml(",
-        "importdata(",
-        "importhtml(",
-        "importfeed(",
-        "importrange(",
-        "image(",
-        "filterxml(",
-        "rtd(",
-        "sql.request(",
-        "encodeurl(",
-        "googlefinance(",
-        "query(",
-        "stockhistory(",
-    ];
-    if reaches.iter().any(|name| calls(&bare, name)) {
-        return Some((
-            Severity::Suspicious,
-            "csv.reaches_out",
-            "a cell sends data or opens an address when the table is opened in a sheet",
-        ));
-    }
-    let outside = bare.starts_with("'\\\\")
-        || bare.starts_with("\\\\")
-        || bare.contains("]sheet") && bare.contains("http")
-        || bare.starts_with("'file:")
-        || bare.starts_with("'http");
-    if outside && first == '=' {
-        return Some((
-            Severity::Suspicious,
-            "csv.reaches_out",
-            "a cell refers to a file elsewhere",
-        ));
-    }
-    (formula(first, wide, body)).then_some((
-        if wide {
-            Severity::Suspicious
-        } else {
-            Severity::Active
-        },
-        "csv.formula",
-        "a cell is a formula",
-    ))
-}
-
-/// A call of a function, not the end of a longer name.
-fn calls(text: &str, name: &str) -> bool {
-    text.match_indices(name)
-        .any(|(at, _)| !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'))
-}
-
-/// Dynamic data exchange (`program|'topic'!item`), and calls that run code.
-fn command(bare: &str) -> bool {
-    let exchange = bare.find('|').is_some_and(|bar| {
-        let program = bare[..bar].trim_end_matches(['\'', '"']);
-        let named = program.ends_with(|c: char| c.is_ascii_alphanumeric());
-        let topic = &bare[bar + 1..];
-        named
-            && topic.contains('!')
-            && (topic.starts_with(['\'', '"', '/'])
-                || topic.contains("'!")
-                || topic.contains("\"!"))
-    });
-    let programs = [
-        "cmd|",
-        "cmd.exe|",
-        "powershell|",
-        "mshta|",
-        "rundll32|",
-        "regsvr32|",
-        "msexcel|",
-        "wscript|",
-        "cscript|",
-        "certutil|",
-        "bitsadmin|",
-    ];
-    let runs = [
-        "dde(",
-        "ddeauto",
-        "call(\"",
-        "exec(\"",
-        "register(\"urlmon",
-        "register.id(",
-        "shell(",
-    ];
-    exchange
-        || programs.iter().any(|program| bare.contains(program))
-        || runs.iter().any(|call| calls(bare, call))
-}
-
-/// Whether a sheet would compute it.
-fn formula(first: char, wide: bool, body: &str) -> bool {
-    let trimmed = body.trim_start().trim_end_matches(['"', ' ']);
-    let word: usize = trimmed
-        .bytes()
-        .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'$'))
-        .count();
-    let name = &trimmed[..word];
-    let after = trimmed[word..].trim_start();
-    let function = after.starts_with('(')
-        && name.len() >= 2
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_uppercase() || matches!(b, b'.' | b'0'..=b'9'))
-        && name.starts_with(|c: char| c.is_ascii_uppercase());
-    let reference = name.starts_with(|c: char| c.is_ascii_uppercase() || c == '$')
-        && name.ends_with(|c: char| c.is_ascii_digit())
-        && name.bytes().filter(u8::is_ascii_alphabetic).count() <= 3
-        && (first == '='
-            && (after.is_empty() || after.starts_with(['+', '-', '*', '/', ':', ',']))
-            || after.starts_with(['+', '*', '/', ':', '!']));
-    let sum = first == '='
-        && name.starts_with(|c: char| c.is_ascii_digit())
-        && after.starts_with(['+', '-', '*', '/', '^']);
-    let nested = matches!(first, '=' | '+' | '-' | '@')
-        && trimmed.starts_with(['+', '-', '@', '='])
-        && trimmed.len() > 1
-        && !trimmed.starts_with("==")
-        && !trimmed.starts_with("--")
-        && formula('=', false, &trimmed[1..]);
-    function
-        || reference
-        || sum
-        || nested
-        || (wide
-            && first != '−'
-            && first != '－'
-            && name.len() > 3
-            && after.starts_with(['(', '|', '+']))
+    let first = lead[padding..].chars().next()?;
+    let sign = Sign::of(first)?;
+    let body = &cell[padding + first.len_utf8()..];
+    let is_plain = matches!(first, '+' | '-') && judge::is_number(body);
+    (!is_plain).then_some((sign, body))
 }
 
 #[cfg(test)]

