@@ -157,7 +157,13 @@ fn as_text(
             check::notebook::check(text, notes, budget)?;
         }
         Kind::Markdown => check::markdown::check(text, notes, budget)?,
-        Kind::Html => check::html::check(text, notes, budget)?,
+        Kind::Html => {
+            check::html::check(text, notes, budget)?;
+            let declared = subject.is_within && text.contains("http://www.w3.org/1999/xhtml");
+            if declared || matches!(subject.ending, "xhtml" | "xht") {
+                check::html::check_xml(text, notes, budget)?;
+            }
+        }
         Kind::Svg => {
             xml::declarations(text, notes);
             check::svg::check(text, notes, budget)?;
@@ -290,7 +296,7 @@ fn acts_in_xml(
         "svg.script_address",
         "svg.data_page",
     ];
-    if SPACES.iter().any(|space| text.contains(space)) {
+    if check::xml::names_space(text, &SPACES, budget)? {
         let mut own = Notes::default();
         check::svg::check(text, &mut own, budget)?;
         notes.copy(&own, |finding| ACTS.contains(&finding.rule));

@@ -14,10 +14,26 @@ use page::Page;
 /// Looks at a page or a fragment of one; `data:` addresses become parts.
 pub fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), Unscannable> {
     let mut page = Page::default();
-    if ["charset=utf-7", "charset=\"utf-7", "charset='utf-7"]
-        .iter()
-        .any(|word| decode::head(text, 2048).to_ascii_lowercase().contains(word))
-    {
+    charset(text, notes);
+    walk(text, Tokens::html(text), &mut page, notes, budget)?;
+    page.judge(notes);
+    Ok(())
+}
+
+/// Looks at a page that is read as XML, whose tags and texts end elsewhere.
+pub fn check_xml(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), Unscannable> {
+    let mut page = Page::default();
+    let text = &*super::xml::expanded(text, budget)?;
+    walk(text, Tokens::xml(text), &mut page, notes, budget)?;
+    page.judge(notes);
+    Ok(())
+}
+
+/// Whether other characters stand in the text than those that are looked at.
+pub(super) fn charset(text: &str, notes: &mut Notes) {
+    let head = decode::head(text, 2048).to_ascii_lowercase();
+    let utf7 = ["charset=utf-7", "charset=\"utf-7", "charset='utf-7"];
+    if utf7.iter().any(|word| head.contains(word)) {
         notes.find(
             "html.utf7",
             Severity::Suspicious,
@@ -25,20 +41,34 @@ pub fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), U
             "the page is in UTF-7, which hides tags from all but its readers",
         );
     }
-    walk(text, &mut page, notes, budget)?;
-    page.judge(notes);
-    Ok(())
+    // Browsers find out by themselves that a page is in ISO-2022-JP.
+    let escapes = memchr::memchr_iter(0x1b, text.as_bytes()).any(|at| {
+        matches!(
+            text.as_bytes().get(at + 1..at + 3),
+            Some(b"$@" | b"$B" | b"$(" | b"(B" | b"(J" | b"(I")
+        )
+    });
+    if escapes {
+        notes.find(
+            "html.shifted",
+            Severity::Suspicious,
+            "",
+            "the text shifts to another set of characters, in which quotes and tags are none",
+        );
+    }
 }
 
-fn walk(
-    text: &str,
+fn walk<'a>(
+    text: &'a str,
+    mut tokens: Tokens<'a>,
     page: &mut Page,
     notes: &mut Notes,
     budget: &mut Budget,
 ) -> Result<(), Unscannable> {
-    let mut tokens = Tokens::html(text);
     let mut read = 0;
     let mut raw: Option<&'static str> = None;
+    let mut code: Option<String> = None;
+    let xml = tokens.is_xml();
     let references = super::xml::References::of(text);
     loop {
         // It is looked at where it lies: to move it costs as much as to read it.
@@ -48,16 +78,23 @@ fn walk(
         read = tokens.at();
         match token {
             Token::Open(tag) => {
-                raw = match &*tag.name {
-                    "script" => Some("script"),
-                    "style" => Some("style"),
-                    _ => None,
-                };
+                raw = ["script", "style", "noscript"]
+                    .into_iter()
+                    .find(|name| *name == tag.name);
                 if raw != Some("script") || !data_block(tag) {
                     page.open(tag, notes, budget)?;
+                    // There a script is a text as any other, which may come in pieces.
+                    if raw == Some("script") && (xml || page.foreign) && !tag.closed {
+                        code.get_or_insert_default();
+                    }
                 } else {
                     raw = None;
                 }
+            }
+            Token::Text(inner) if code.is_some() => {
+                budget.unpack(inner.len() as u64)?;
+                code.get_or_insert_default()
+                    .push_str(&decode::references(inner));
             }
             Token::Text(inner) => match raw.take() {
                 Some("script") if !inner.trim().is_empty() => judged(
@@ -66,6 +103,12 @@ fn walk(
                     read - inner.len().min(read),
                     notes,
                 ),
+                // Without scripts it is read as tags.
+                Some("noscript") if !page.unscripted && inner.contains('<') => {
+                    page.unscripted = true;
+                    walk(inner, Tokens::html(inner), page, notes, budget)?;
+                    page.unscripted = false;
+                }
                 Some("style") => {
                     style(inner, notes);
                     // Within `svg` and `math` the same text is read as tags.
@@ -76,7 +119,9 @@ fn walk(
                 _ => {}
             },
             // Old browsers run what stands within.
-            Token::Comment(inner, _) if inner.trim_start().starts_with("[if") => {
+            Token::Comment(inner, _)
+                if inner.trim_start().starts_with("[if") && inner.contains('>') =>
+            {
                 budget.unpack(inner.len() as u64)?;
                 let place = format!("comment at offset {}", read.saturating_sub(inner.len()));
                 let body = inner.split_once('>').map_or("", |(_, body)| body);
@@ -91,9 +136,18 @@ fn walk(
             Token::Doctype(inner) if inner.contains('[') => {
                 super::xml::doctype(inner, &references, notes);
             }
-            Token::Close(name) => page.close(name),
+            Token::Doubt(inner) => Page::doubt(inner, notes),
+            Token::Close(name) => {
+                page.close(name);
+                if let Some(code) = code.take_if(|_| name == "script") {
+                    judged(script::judge(&code), "html.script", read, notes);
+                }
+            }
             _ => {}
         }
+    }
+    if let Some(code) = code {
+        judged(script::judge(&code), "html.script", read, notes);
     }
     Ok(())
 }

@@ -1,5 +1,11 @@
 //! Tags, attributes and texts of HTML and XML, read the way a forgiving browser does.
 
+mod ends;
+mod foreign;
+
+pub(super) use ends::declaration;
+
+use foreign::{Foreign, RAW, Space};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
@@ -16,15 +22,21 @@ pub(crate) enum Token<'a> {
     Doctype(&'a str),
     /// What stands in `<?…?>`.
     Instruction(&'a str),
+    /// What some readers take for a text, and some for tags; the text follows.
+    Doubt(&'a str),
 }
+
+type Attribute<'a> = (Cow<'a, str>, &'a str);
 
 /// An opening tag. The name is in small letters, without a namespace's prefix.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Tag<'a> {
     pub(crate) name: Cow<'a, str>,
-    pub(crate) attributes: Vec<(Cow<'a, str>, &'a str)>,
+    pub(crate) attributes: Vec<Attribute<'a>>,
     pub(crate) closed: bool,
     pub(crate) at: usize,
+    /// Whether a reader of plain HTML sees a text here, and no tag.
+    pub(crate) within_raw: bool,
 }
 
 impl Tag<'_> {
@@ -41,6 +53,9 @@ pub(crate) struct Tokens<'a> {
     text: &'a str,
     at: usize,
     xml: bool,
+    /// A document type was read: no other has an inner subset.
+    typed: bool,
+    foreign: Foreign,
     queued: VecDeque<Token<'a>>,
 }
 
@@ -50,6 +65,8 @@ impl<'a> Tokens<'a> {
             text,
             at: 0,
             xml: false,
+            typed: false,
+            foreign: Foreign::default(),
             queued: VecDeque::new(),
         }
     }
@@ -59,6 +76,10 @@ impl<'a> Tokens<'a> {
             xml: true,
             ..Self::html(text)
         }
+    }
+
+    pub(crate) fn is_xml(&self) -> bool {
+        self.xml
     }
 
     /// How far the text was read.
@@ -88,69 +109,121 @@ impl<'a> Tokens<'a> {
         let rest = self.rest();
         let bytes = rest.as_bytes();
         match bytes.get(1)? {
-            b'!' if rest.starts_with("<!--") => {
-                if !self.xml && (rest.starts_with("<!-->") || rest.starts_with("<!--->")) {
-                    self.at += 5;
-                    return Some(Token::Comment("", true));
-                }
-                let (inner, ended) = self.until(4, "-->");
-                Some(Token::Comment(inner, ended))
+            b'!' if rest.starts_with("<!--") => Some(self.comment()),
+            b'!' if rest.starts_with("<![CDATA[")
+                && (self.xml || self.foreign.space() != Space::Html) =>
+            {
+                Some(self.cdata())
             }
-            b'!' if rest.starts_with("<![CDATA[") => {
-                let (inner, _) = self.until(9, "]]>");
-                Some(Token::Text(inner))
+            b'!' if self.xml
+                || bytes
+                    .get(2..9)
+                    .is_some_and(|word| word.eq_ignore_ascii_case(b"doctype")) =>
+            {
+                Some(self.doctype())
             }
-            b'!' => Some(self.doctype()),
+            b'!' => {
+                let (inner, _) = self.until(2, ">");
+                Some(Token::Comment(inner, true))
+            }
             b'?' => {
                 let (inner, _) = self.until(2, if self.xml { "?>" } else { ">" });
                 Some(Token::Instruction(inner))
             }
-            b'/' if bytes.get(2).is_some_and(u8::is_ascii_alphabetic) => {
+            b'/' if self.xml && bytes.get(2).is_some_and(|b| starts_name(*b)) => {
                 let (inner, _) = self.until(2, ">");
-                let ends = |byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'/');
+                let ends = |byte: u8| byte.is_ascii_whitespace() || byte == b'/';
                 let length = inner.bytes().position(ends).unwrap_or(inner.len());
                 Some(Token::Close(local(&inner[..length])))
             }
-            first
-                if first.is_ascii_alphabetic()
-                    || (self.xml && (*first == b'_' || *first >= 0x80)) =>
-            {
+            b'/' if bytes.get(2).is_some_and(u8::is_ascii_alphabetic) => {
+                let (name, ..) = self.tag(self.at + 2);
+                let full = small(name);
+                self.foreign.close(&full);
+                Some(Token::Close(local(name)))
+            }
+            // `</!` and the like are comments.
+            b'/' if !self.xml && bytes.len() > 2 => {
+                let (inner, _) = self.until(2, ">");
+                Some(Token::Comment(inner, true))
+            }
+            first if first.is_ascii_alphabetic() || (self.xml && starts_name(*first)) => {
                 Some(self.open())
             }
             _ => None,
         }
     }
 
+    fn comment(&mut self) -> Token<'a> {
+        if self.xml {
+            let (inner, ended) = self.until(4, "-->");
+            return Token::Comment(inner, ended);
+        }
+        let rest = &self.rest()[4..];
+        let end = ends::comment(rest.as_bytes());
+        let (length, end_length) = end.unwrap_or((rest.len(), 0));
+        self.at += 4 + length + end_length;
+        Token::Comment(&rest[..length], end.is_some())
+    }
+
+    fn cdata(&mut self) -> Token<'a> {
+        let space = self.foreign.space();
+        let (inner, _) = self.until(9, "]]>");
+        // Elsewhere it is a comment up to the first `>`; browsers differ from here on.
+        let after = inner.split_once('>').map_or("", |(_, after)| after);
+        if !self.xml && space != Space::Foreign && holds_markup(after) {
+            self.queued.push_back(Token::Text(inner));
+            return Token::Doubt(after);
+        }
+        Token::Text(inner)
+    }
+
     fn doctype(&mut self) -> Token<'a> {
         let rest = &self.rest()[2..];
-        let (mut depth, mut quote, mut length) = (0_i32, None, rest.len());
-        for (at, byte) in rest.bytes().enumerate() {
-            match (quote, byte) {
-                (Some(open), _) => quote = Some(open).filter(|open| *open != byte),
-                (None, b'"' | b'\'') if depth > 0 => quote = Some(byte),
-                (None, b'[') => depth += 1,
-                (None, b']') => depth -= 1,
-                (None, b'>') if depth <= 0 => {
-                    length = at;
-                    break;
-                }
-                _ => {}
-            }
-            // Without an inner subset a quote may be lost: the first `>` ends it.
-        }
-        self.at += (2 + length + 1).min(self.rest().len());
-        Token::Doctype(&rest[..length])
+        let first = || memchr::memchr(b'>', rest.as_bytes()).unwrap_or(rest.len());
+        let is_first = !std::mem::replace(&mut self.typed, true);
+        let whole = Some(rest.as_bytes())
+            .filter(|_| is_first)
+            .and_then(ends::doctype)
+            .unwrap_or_else(first);
+        // HTML has no inner subset and no quotes here: it reads on behind the first `>`.
+        let end = if self.xml { whole } else { first() };
+        self.at += (2 + end + 1).min(self.rest().len());
+        Token::Doctype(&rest[..whole])
     }
 
     fn open(&mut self) -> Token<'a> {
         let at = self.at;
-        let bytes = self.text.as_bytes();
-        let space = |b: u8| b.is_ascii_whitespace() || b == b'/' || b == 0x0b;
-        let mut i = at + 1;
+        let within_raw = self.foreign.within_raw();
+        let (full, attributes, closed) = self.tag(at + 1);
+        let tag = Tag {
+            name: local(full),
+            attributes,
+            closed,
+            at,
+            within_raw,
+        };
+        if !self.xml {
+            let full = small(full);
+            let space = self.foreign.space();
+            self.foreign.open(&full, &tag);
+            if space != Space::Foreign && RAW.contains(&&*full) {
+                return self.raw(&full, space, tag);
+            }
+        }
+        Token::Open(tag)
+    }
+
+    /// Reads a tag from its name on: the name as it is written, attributes, a slash at the end.
+    fn tag(&mut self, from: usize) -> (&'a str, Vec<Attribute<'a>>, bool) {
+        let text = self.text;
+        let bytes = text.as_bytes();
+        let space = |b: u8| b.is_ascii_whitespace() || b == b'/';
+        let mut i = from;
         while i < bytes.len() && !space(bytes[i]) && bytes[i] != b'>' {
             i += 1;
         }
-        let name = local(&self.text[at + 1..i]);
+        let name = &text[from..i];
         let mut attributes = Vec::new();
         let mut closed = false;
         loop {
@@ -168,7 +241,7 @@ impl<'a> Tokens<'a> {
             while i < bytes.len() && !space(bytes[i]) && !matches!(bytes[i], b'=' | b'>') {
                 i += 1;
             }
-            let key = self.text.get(start..i).unwrap_or("");
+            let key = text.get(start..i).unwrap_or("");
             let mut value_at = i;
             while value_at < bytes.len() && bytes[value_at].is_ascii_whitespace() {
                 value_at += 1;
@@ -180,20 +253,7 @@ impl<'a> Tokens<'a> {
             attributes.push((small(key), value));
         }
         self.at = i;
-        if !self.xml
-            && matches!(
-                &*name,
-                "script" | "style" | "textarea" | "title" | "xmp" | "noembed" | "noframes"
-            )
-        {
-            self.raw(&name);
-        }
-        Token::Open(Tag {
-            name,
-            attributes,
-            closed,
-            at,
-        })
+        (name, attributes, closed)
     }
 
     fn value(&self, mut i: usize) -> (&'a str, usize) {
@@ -218,20 +278,28 @@ impl<'a> Tokens<'a> {
     }
 
     /// The text of an element that holds no tags, up to its own end.
-    fn raw(&mut self, name: &str) {
+    fn raw(&mut self, name: &str, space: Space, tag: Tag<'a>) -> Token<'a> {
         let rest = self.rest();
-        let end = memchr::memmem::find_iter(rest.as_bytes(), b"</").find(|at| {
-            let tail = &rest.as_bytes()[at + 2..];
-            tail.len() >= name.len()
-                && tail[..name.len()].eq_ignore_ascii_case(name.as_bytes())
-                && tail
-                    .get(name.len())
-                    .is_none_or(|b| !b.is_ascii_alphanumeric())
-        });
-        let length = end.unwrap_or(rest.len());
-        self.queued.push_back(Token::Text(&rest[..length]));
-        self.at += length;
+        let inner = &rest[..ends::raw(rest.as_bytes(), name)];
+        if space == Space::Doubt && holds_markup(inner) {
+            self.queued.push_back(Token::Doubt(inner));
+        }
+        self.queued.push_back(Token::Text(inner));
+        self.at += inner.len();
+        Token::Open(tag)
     }
+}
+
+/// Whether a text would be read otherwise if it were no text.
+fn holds_markup(text: &str) -> bool {
+    memchr::memchr_iter(b'<', text.as_bytes()).any(|at| {
+        let next = text.as_bytes().get(at + 1);
+        next.is_none_or(|b| b.is_ascii_alphabetic() || matches!(b, b'!' | b'/' | b'?'))
+    })
+}
+
+fn starts_name(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
 }
 
 impl<'a> Iterator for Tokens<'a> {
@@ -274,44 +342,4 @@ fn small(name: &str) -> Cow<'_, str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tags_are_read_as_browsers_read_them() {
-        let tag = |text| match Tokens::html(text).next() {
-            Some(Token::Open(tag)) => tag,
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(
-            tag("<IMG/SRC=x/onerror=a(1)>").attributes,
-            [("src".into(), "x/onerror=a(1)")]
-        );
-        assert_eq!(
-            tag("<img src='a>b' ONerror = \"x\">").attribute("onerror"),
-            Some("x")
-        );
-        assert_eq!(tag("<svg/onload=a>").attribute("onload"), Some("a"));
-        assert_eq!(tag("<s:script>").name, "script");
-        assert_eq!(tag("<img src=x onerror=a").attribute("onerror"), Some("a"));
-    }
-
-    #[test]
-    fn a_script_is_one_text() {
-        let tokens: Vec<_> = Tokens::html("<script>if (a<b) '</p>'</SCRIPT >x").collect();
-        assert_eq!(tokens[1], Token::Text("if (a<b) '</p>'"));
-        assert_eq!(tokens[3], Token::Text("x"));
-    }
-
-    #[test]
-    fn any_cut_of_a_page_is_read_to_its_end() {
-        let page = "<!doctype html><!-- é --><a hr\u{e9}f='x'><?x?><![CDATA[y]]><script>é</script></p><b c=d e";
-        for cut in 0..page.len() {
-            if page.is_char_boundary(cut) {
-                assert!(
-                    Tokens::html(&page[cut..]).count() + Tokens::xml(&page[..cut]).count() < 60
-                );
-            }
-        }
-    }
-}
+mod tests;

@@ -11,8 +11,17 @@ use std::borrow::Cow;
 /// A script at least so long that only draws is a chart's own.
 const CHART_BYTES_MIN: usize = 1500;
 
-/// Looks at the elements and attributes of a drawing.
+/// Looks at the elements and attributes of a drawing, as they are written and as they are read.
 pub fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), Unscannable> {
+    html::charset(text, notes);
+    elements(text, notes, budget)?;
+    match xml::expanded(text, budget)? {
+        Cow::Owned(read) => elements(&read, notes, budget),
+        Cow::Borrowed(_) => Ok(()),
+    }
+}
+
+fn elements(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), Unscannable> {
     let mut uses = uses::Uses::default();
     let mut inside: Vec<Cow<str>> = Vec::new();
     let mut tokens = Tokens::xml(text);
@@ -62,7 +71,7 @@ pub fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), U
             Token::Instruction(inner) => xml::instruction(inner, notes),
             // A reader of pages ends this comment at once.
             Token::Comment(inner, _) if inner.starts_with(['>', '-']) => hides(inner, notes),
-            Token::Comment(..) => {}
+            Token::Comment(..) | Token::Doubt(_) => {}
         }
     }
     if uses.explodes() {

@@ -1,14 +1,41 @@
 //! What the document type of an XML text brings with it: entities that fetch or explode.
 
+mod declared;
+
+pub(crate) use declared::{expanded, names_space};
+
 use super::decode;
+use super::html::{Scheme, is_script};
 use super::markup::{Token, Tokens};
 use crate::{Budget, Notes, Severity, Unscannable};
+use declared::{Declaration, Entity, declarations};
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
 /// What all entities together may grow to.
 const EXPANSION_MAX: u64 = 1_000_000;
-const ENTITIES_MAX: usize = 10_000;
+const DECLARATIONS_MAX: usize = 10_000;
+/// What a value of an attribute may be, as its list says.
+const TYPES: [&str; 9] = [
+    "CDATA", "ID", "IDREF", "IDREFS", "ENTITY", "ENTITIES", "NMTOKEN", "NMTOKENS", "NOTATION",
+];
+/// Attributes that load, lead or set others.
+const LEADING: [&str; 14] = [
+    "href",
+    "src",
+    "srcdoc",
+    "data",
+    "action",
+    "formaction",
+    "attributename",
+    "values",
+    "to",
+    "from",
+    "by",
+    "style",
+    "http-equiv",
+    "content",
+];
 /// References to others within one entity, and entities that have any.
 const WEB_MAX: usize = 150;
 
@@ -54,11 +81,6 @@ pub(super) fn instruction(inner: &str, notes: &mut Notes) {
     }
 }
 
-struct Entity<'a> {
-    value: &'a str,
-    parameter: bool,
-}
-
 /// How many references to entities a text has: counted once, though it may have many types.
 pub(super) struct References<'a> {
     text: &'a str,
@@ -80,38 +102,25 @@ impl<'a> References<'a> {
 /// Looks at the declarations of a document type.
 pub(super) fn doctype(inner: &str, references: &References<'_>, notes: &mut Notes) {
     let mut entities: HashMap<&str, Entity<'_>> = HashMap::new();
-    let mut done = 0;
-    for (at, _) in inner.match_indices("<!ENTITY").take(ENTITIES_MAX) {
-        if at < done {
-            continue;
+    for one in declarations(inner).take(DECLARATIONS_MAX) {
+        match one {
+            Declaration::External(name) => {
+                let declared: String = name.chars().take(40).collect();
+                notes.find(
+                    "xml.external_entity",
+                    Severity::Malicious,
+                    "",
+                    format!(
+                        "entity `{declared}` reads a file or an address when the text is parsed"
+                    ),
+                );
+            }
+            // The first of a name holds.
+            Declaration::Entity(name, entity) => {
+                entities.entry(name).or_insert(entity);
+            }
+            Declaration::Attributes(list) => defaults(list, notes),
         }
-        let body = inner[at + 8..].trim_start();
-        let (parameter, body) = match body.strip_prefix('%') {
-            Some(rest) if rest.starts_with(char::is_whitespace) => (true, rest.trim_start()),
-            _ => (false, body),
-        };
-        let name_end = decode::head(body, 1000)
-            .find(char::is_whitespace)
-            .unwrap_or(0);
-        let (name, rest) = body.split_at(name_end);
-        let rest = rest.trim_start();
-        if rest.starts_with("SYSTEM") || rest.starts_with("PUBLIC") {
-            let declared: String = name.chars().take(40).collect();
-            notes.find(
-                "xml.external_entity",
-                Severity::Malicious,
-                "",
-                format!("entity `{declared}` reads a file or an address when the text is parsed"),
-            );
-            continue;
-        }
-        let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''));
-        let Some((value, _)) = quote.and_then(|quote| rest[1..].split_once(quote)) else {
-            break;
-        };
-        // The next declaration stands behind this one's value.
-        done = inner.len() - rest.len() + value.len();
-        entities.insert(name, Entity { value, parameter });
     }
     if entities.values().any(|entity| {
         entity.parameter
@@ -138,21 +147,73 @@ pub(super) fn doctype(inner: &str, references: &References<'_>, notes: &mut Note
             "entities grow to millions of characters when the text is parsed",
         );
     }
-    let active = |value: &str| {
-        let lower = value.to_ascii_lowercase();
-        lower.contains("<script")
-            || lower.contains("&#60;")
-            || lower.contains("&#x3c;")
-            || lower.contains("javascript:")
-            || lower.contains("onload")
-    };
-    if entities.values().any(|entity| active(entity.value)) {
+    if entities.values().any(|entity| acts(&entity.value)) {
         notes.find(
             "xml.active_entity",
             Severity::Malicious,
             "",
             "an entity hides a script",
         );
+    }
+}
+
+/// Whether what an entity stands for has tags or words that act.
+fn acts(value: &str) -> bool {
+    // A mark that is a reference within the value is none when the value is read: in one that
+    // was referred to twice it is.
+    let twice = decode::references(value);
+    [value, &*twice].into_iter().any(|value| {
+        let lower = value.to_ascii_lowercase();
+        lower.contains("javascript:")
+            || lower.contains("onload")
+            || Tokens::xml(value).any(|token| match token {
+                Token::Open(tag) => {
+                    matches!(&*tag.name, "script" | "handler" | "iframe")
+                        || tag.attributes.iter().any(|(key, value)| {
+                            key.starts_with("on")
+                                || matches!(is_script(value).0, Scheme::Script { .. })
+                        })
+                }
+                _ => false,
+            })
+    })
+}
+
+/// What a list of attributes gives to elements that say nothing.
+fn defaults(list: &str, notes: &mut Notes) {
+    let mut name = "";
+    let mut rest = list;
+    while let Some(at) = rest.find(['"', '\'']) {
+        let (before, quoted) = rest.split_at(at);
+        let Some((value, after)) = quoted[1..].split_once(&quoted[..1]) else {
+            break;
+        };
+        rest = after;
+        // NAME TYPE ["#FIXED"]: the last word that is no type.
+        let word = before
+            .split_whitespace()
+            .rfind(|word| !word.starts_with(['#', '(', '|', ')']) && !TYPES.contains(word));
+        name = word.unwrap_or(name);
+        let local = name.rsplit(':').next().unwrap_or(name).to_ascii_lowercase();
+        let value = decode::references(value);
+        let handler = local.len() > 3
+            && local.starts_with("on")
+            && local[2..].bytes().all(|b| b.is_ascii_alphabetic());
+        if handler || matches!(is_script(&value).0, Scheme::Script { .. } | Scheme::Data) {
+            notes.find(
+                "xml.attribute_default",
+                Severity::Malicious,
+                "",
+                "the document type gives a script to elements",
+            );
+        } else if LEADING.contains(&&*local) && !value.starts_with('#') {
+            notes.find(
+                "xml.attribute_default",
+                Severity::Suspicious,
+                "",
+                "the document type gives addresses or animations to elements",
+            );
+        }
     }
 }
 

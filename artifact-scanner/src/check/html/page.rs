@@ -15,6 +15,8 @@ use crate::{Budget, Kind, Notes, Severity, Unscannable};
 pub(super) struct Page {
     /// Within `svg` or `math`.
     pub(super) foreign: bool,
+    /// Within what is read only where scripts do not run.
+    pub(super) unscripted: bool,
     password: bool,
     /// A script or a handler of the page itself.
     scripted: bool,
@@ -66,6 +68,11 @@ impl Page {
     ) -> Result<(), Unscannable> {
         if matches!(&*tag.name, "svg" | "math") && !tag.closed {
             self.foreign = true;
+        }
+        if tag.within_raw
+            && (tag.name == "script" || tag.attributes.iter().any(|(key, _)| key.starts_with("on")))
+        {
+            Self::mutation(notes);
         }
         for (key, value) in &tag.attributes {
             budget.charge(16)?;
@@ -260,13 +267,28 @@ impl Page {
     /// Tags within a style sheet within a drawing.
     pub(super) fn suspicious_raw(inner: &str, notes: &mut Notes) {
         if has_tags_that_act(inner) {
-            notes.find(
-                "html.mutation",
-                Severity::Malicious,
-                "",
-                "a script hides where readers differ on what is text",
-            );
+            Self::mutation(notes);
         }
+    }
+
+    fn mutation(notes: &mut Notes) {
+        notes.find(
+            "html.mutation",
+            Severity::Malicious,
+            "",
+            "a script hides where readers differ on what is text",
+        );
+    }
+
+    /// Tags where it is in doubt whether they are any.
+    pub(super) fn doubt(inner: &str, notes: &mut Notes) {
+        Self::suspicious_raw(inner, notes);
+        notes.find(
+            "html.doubt",
+            Severity::Suspicious,
+            "",
+            "readers differ on where a text without tags ends",
+        );
     }
 
     /// What the page is, all in all.
