@@ -1,54 +1,174 @@
 //! What the dictionaries of a document start.
 
-use super::lexer::{Dict, Value};
+use super::target::{elsewhere, risky, runs, script, tidy, web};
+use super::value::{Dict, Value};
 use crate::{Notes, Severity};
+use std::collections::HashSet;
 
 /// What was seen in all objects.
 #[derive(Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one thing that was seen, whatever else was"
+)]
 pub(super) struct Actions {
     pub(super) encrypted: bool,
+    /// The objects that are referred to as attached files.
+    pub(super) attached: HashSet<i64>,
     /// Something starts without being asked.
     starts: bool,
     scripts: Vec<(usize, Option<String>)>,
     opens_address: bool,
+    /// An address is opened after another action.
+    opens_next: bool,
+    /// The objects that start by themselves, and those that open an address.
+    started: HashSet<i64>,
+    addresses: HashSet<i64>,
+    /// An action opens a file that another object names, and one names an address.
+    refers: bool,
+    names_address: bool,
 }
 
+/// What happens without a hand: a document, page or screen is opened, shown, left or printed.
+const EVENTS: [&str; 11] = [
+    "O", "C", "PO", "PC", "PV", "PI", "WC", "WS", "DS", "WP", "DP",
+];
+
+/// Where a file or an address is named.
+const PLACES: [&str; 7] = ["F", "UF", "URI", "FS", "Unix", "Mac", "DOS"];
+
 impl Actions {
-    /// Looks at one dictionary that ended at `at`.
-    pub(super) fn look(&mut self, dict: &Dict, at: usize, notes: &mut Notes) {
+    /// Looks at one dictionary of the object `own` that ended at `at`.
+    pub(super) fn look(&mut self, dict: &Dict, own: Option<i64>, at: usize, notes: &mut Notes) {
+        self.look_once(dict, own, at, notes);
+        if let Some(dict) = dict.backwards() {
+            self.look_once(&dict, own, at, notes);
+        }
+    }
+
+    /// Looks at an object that is no dictionary: the value of a key that refers to it.
+    pub(super) fn bare(&mut self, value: &Value, at: usize, notes: &mut Notes) {
         let place = format!("offset {at}");
-        self.encrypted |= dict.get("Encrypt").is_some();
+        match value {
+            Value::Name(name) if name == "Launch" => launch(&place, notes),
+            Value::Name(name) if name == "JavaScript" => self.scripts.push((at, None)),
+            Value::Name(name) => {
+                let acts = [
+                    "GoToR",
+                    "GoToE",
+                    "ImportData",
+                    "SubmitForm",
+                    "URI",
+                    "Rendition",
+                ];
+                if acts.contains(&name.as_str()) {
+                    notes.find(
+                        "pdf.hidden_action",
+                        Severity::Suspicious,
+                        &*place,
+                        "what an action does is said elsewhere, where few readers look",
+                    );
+                }
+            }
+            Value::Text(_) => {
+                let target = value.text().map(tidy).unwrap_or_default();
+                self.names_address |= web(&target);
+                if elsewhere(&target) && !web(&target) || runs(&target) {
+                    notes.find(
+                        "pdf.address",
+                        Severity::Malicious,
+                        &*place,
+                        "a script or a file of another machine is named",
+                    );
+                }
+            }
+            Value::Reference(number) => {
+                self.started.insert(*number);
+            }
+            _ => {}
+        }
+    }
+
+    /// Which objects start by themselves, and what else is told by numbers alone.
+    fn numbers(&mut self, dict: &Dict, own: Option<i64>) {
+        let opens = |dict: &Dict| dict.name("S") == Some("URI");
         match dict.get("OpenAction") {
             None | Some(Value::Array(_)) => {}
             Some(Value::Dict(action)) => {
-                self.starts |= !matches!(action.name("S"), Some("GoTo"));
-                self.opens_address |= action.name("S") == Some("URI");
+                self.starts |= action.name("S") != Some("GoTo") || action.get("Next").is_some();
+                self.opens_address |= opens(action);
             }
-            Some(_) => self.starts = true,
+            Some(action) => {
+                self.starts = true;
+                if let Value::Reference(number) = action {
+                    self.started.insert(*number);
+                }
+            }
         }
+        for (key, value) in &dict.0 {
+            let next = key == "Next";
+            if !next && !EVENTS.contains(&key.as_str()) {
+                continue;
+            }
+            match value {
+                Value::Reference(number) => {
+                    self.started.insert(*number);
+                }
+                Value::Dict(action) if next => self.opens_next |= opens(action),
+                Value::Dict(action) => self.opens_address |= opens(action),
+                Value::Array(items) if next => {
+                    for item in items {
+                        match item {
+                            Value::Reference(number) => {
+                                self.started.insert(*number);
+                            }
+                            Value::Dict(action) => self.opens_next |= opens(action),
+                            _ => {}
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        if opens(dict)
+            && let Some(own) = own
+        {
+            self.addresses.insert(own);
+        }
+        if dict.get("S").is_none() {
+            let files = PLACES.iter().filter_map(|key| match dict.get(key)? {
+                Value::Reference(number) => Some(*number),
+                _ => None,
+            });
+            self.attached.extend(files);
+        }
+    }
+
+    fn look_once(&mut self, dict: &Dict, own: Option<i64>, at: usize, notes: &mut Notes) {
+        let place = format!("offset {at}");
+        self.encrypted |= dict.get("Encrypt").is_some();
+        self.numbers(dict, own);
         self.starts |= dict.get("AA").is_some() || dict.get("JavaScript").is_some();
         if let Some(script) = dict.get("JS") {
             self.scripts.push((at, script.text()));
         } else if dict.name("S") == Some("JavaScript") {
             self.scripts.push((at, None));
         }
-        let target = ["F", "UF", "URI", "FS", "Unix", "Mac", "DOS"]
+        let targets: Vec<String> = PLACES
             .iter()
-            .find_map(|key| match dict.get(key)? {
+            .filter_map(|key| match dict.get(key)? {
                 Value::Dict(file) => ["F", "UF"].iter().find_map(|key| file.get(key)?.text()),
                 value => value.text(),
-            });
-        let target = target.unwrap_or_default();
+            })
+            .map(tidy)
+            .collect();
+        let remote = targets.iter().any(|target| elsewhere(target));
+        let foreign = targets
+            .iter()
+            .any(|target| elsewhere(target) && !web(target));
         match dict.name("S") {
-            Some("Launch") => {
-                notes.find(
-                    "pdf.launch",
-                    Severity::Malicious,
-                    &*place,
-                    "an action starts a program",
-                );
-            }
-            Some("GoToR" | "GoToE" | "Thread" | "ImportData") if elsewhere(&target) => {
+            Some("Launch") => launch(&place, notes),
+            Some("GoToR" | "GoToE" | "Thread" | "ImportData") if remote => {
                 notes.find(
                     "pdf.remote",
                     Severity::Malicious,
@@ -56,7 +176,12 @@ impl Actions {
                     "an action opens a file of another machine, which tells it who is logged on",
                 );
             }
-            Some("URI") if elsewhere(&target) && !web(&target) || script(&target) => {
+            Some("GoToR" | "GoToE" | "Thread")
+                if matches!(dict.get("F"), Some(Value::Reference(_))) =>
+            {
+                self.refers = true;
+            }
+            Some("URI") if foreign || targets.iter().any(|target| script(target)) => {
                 notes.find(
                     "pdf.address",
                     Severity::Malicious,
@@ -64,7 +189,7 @@ impl Actions {
                     "a link opens a script or a file of another machine",
                 );
             }
-            Some("URI") if risky(&target) => notes.find(
+            Some("URI") if targets.iter().any(|target| risky(target)) => notes.find(
                 "pdf.address",
                 Severity::Suspicious,
                 &*place,
@@ -92,7 +217,10 @@ impl Actions {
             }
             _ => {}
         }
-        forms_and_media(dict, &target, &place, notes);
+        if dict.get("S").is_none() {
+            self.names_address |= remote && !foreign && dict.get("F").is_some();
+        }
+        forms_and_media(dict, foreign, &place, notes);
     }
 
     /// What the actions are, all in all.
@@ -113,7 +241,16 @@ impl Actions {
                 "a script of the document runs",
             );
         }
-        if self.opens_address {
+        if self.refers && self.names_address {
+            notes.find(
+                "pdf.remote",
+                Severity::Suspicious,
+                "",
+                "an action opens a file that may lie on another machine",
+            );
+        }
+        let opens_started = !self.started.is_disjoint(&self.addresses);
+        if self.opens_address || opens_started || self.opens_next && self.starts {
             notes.find(
                 "pdf.opens_address",
                 Severity::Suspicious,
@@ -125,15 +262,10 @@ impl Actions {
 }
 
 /// What is filled in, played and fetched.
-fn forms_and_media(dict: &Dict, target: &str, place: &str, notes: &mut Notes) {
+fn forms_and_media(dict: &Dict, foreign: bool, place: &str, notes: &mut Notes) {
     let win = dict.get("Win").is_some() && dict.get("F").is_some() && dict.name("S").is_none();
     if win {
-        notes.find(
-            "pdf.launch",
-            Severity::Malicious,
-            place,
-            "an action starts a program",
-        );
+        launch(place, notes);
     }
     if dict.get("XFA").is_some() {
         notes.find(
@@ -153,9 +285,7 @@ fn forms_and_media(dict: &Dict, target: &str, place: &str, notes: &mut Notes) {
             "media that run programs are embedded",
         );
     }
-    if dict.name("Type") == Some("Filespec") && dict.name("FS") == Some("URL")
-        || dict.name("FFilter").is_some()
-    {
+    if dict.name("FS") == Some("URL") || dict.get("FFilter").is_some() {
         notes.find(
             "pdf.external_stream",
             Severity::Suspicious,
@@ -163,7 +293,7 @@ fn forms_and_media(dict: &Dict, target: &str, place: &str, notes: &mut Notes) {
             "the content of a stream is fetched from elsewhere",
         );
     }
-    if elsewhere(target) && !web(target) && dict.name("Type") == Some("Filespec") {
+    if foreign && matches!(dict.name("S"), None | Some("SubmitForm")) {
         notes.find(
             "pdf.remote",
             Severity::Malicious,
@@ -221,41 +351,11 @@ fn reaches(script: &str) -> bool {
     .any(|word| script.contains(word))
 }
 
-/// A path on another machine (`\\host\share`, `//host/share`), or an address.
-fn elsewhere(target: &str) -> bool {
-    target.starts_with("\\\\")
-        || target.starts_with("//")
-        || target.starts_with("/\\")
-        || target.to_ascii_lowercase().starts_with("file://")
-            && !target.to_ascii_lowercase().starts_with("file:///")
-        || web(target)
-}
-
-fn web(target: &str) -> bool {
-    let lower = target.trim_start().to_ascii_lowercase();
-    ["http:", "https:", "ftp:"]
-        .iter()
-        .any(|scheme| lower.starts_with(scheme))
-}
-
-fn script(target: &str) -> bool {
-    let lower = target.trim_start().to_ascii_lowercase();
-    ["javascript:", "vbscript:", "data:"]
-        .iter()
-        .any(|scheme| lower.starts_with(scheme))
-}
-
-fn risky(target: &str) -> bool {
-    let lower = target.trim_start().to_ascii_lowercase();
-    [
-        "file:",
-        "ms-",
-        "search-ms:",
-        "shell:",
-        "mhtml:",
-        "res:",
-        "smb:",
-    ]
-    .iter()
-    .any(|scheme| lower.starts_with(scheme))
+fn launch(place: &str, notes: &mut Notes) {
+    notes.find(
+        "pdf.launch",
+        Severity::Malicious,
+        place,
+        "an action starts a program",
+    );
 }

@@ -1,6 +1,7 @@
 //! Which dictionaries and streams stand in the bytes of a document.
 
 use super::super::decode::nibble;
+use super::value::{Dict, Value, outline};
 use crate::{Limit, Unscannable};
 use std::ops::Range;
 
@@ -8,62 +9,13 @@ use std::ops::Range;
 const DEPTH_MAX: usize = 100;
 const STRING_BYTES_MAX: usize = 64 << 10;
 
-/// What is kept of a value.
-#[derive(Debug)]
-pub(super) enum Value {
-    Name(String),
-    Text(Vec<u8>),
-    Number(i64),
-    Array(Vec<Value>),
-    Dict(Dict),
-    /// A reference, a keyword.
-    Other,
-}
-
-impl Value {
-    /// A string as text.
-    pub(super) fn text(&self) -> Option<String> {
-        match self {
-            Self::Text(bytes) => Some(match bytes.as_slice() {
-                [0xfe, 0xff, wide @ ..] => {
-                    let units: Vec<u16> = wide
-                        .chunks_exact(2)
-                        .map(|pair| u16::from_be_bytes([pair[0], pair[1]]))
-                        .collect();
-                    String::from_utf16_lossy(&units)
-                }
-                plain => String::from_utf8_lossy(plain).into_owned(),
-            }),
-            _ => None,
-        }
-    }
-}
-
-/// The entries of a dictionary, names decoded.
-#[derive(Debug, Default)]
-pub(super) struct Dict(pub(super) Vec<(String, Value)>);
-
-impl Dict {
-    pub(super) fn get(&self, key: &str) -> Option<&Value> {
-        self.0
-            .iter()
-            .find(|(own, _)| own == key)
-            .map(|(_, value)| value)
-    }
-
-    pub(super) fn name(&self, key: &str) -> Option<&str> {
-        match self.get(key)? {
-            Value::Name(name) => Some(name),
-            _ => None,
-        }
-    }
-}
-
 pub(super) enum Event {
     /// A dictionary ended; whether it stands by itself.
     Dict(Dict, bool),
-    /// The bytes of a stream, behind its dictionary.
-    Stream(Range<usize>),
+    /// An object that is no dictionary.
+    Bare(Value),
+    /// A stream without a dictionary of its own.
+    Stream,
 }
 
 enum Frame {
@@ -75,6 +27,13 @@ pub(super) struct Lexer<'a> {
     bytes: &'a [u8],
     at: usize,
     frames: Vec<Frame>,
+    /// The last two numbers: those of the object that begins, or is referred to.
+    numbers: [i64; 2],
+    /// The number of the object, while one is open.
+    own: Option<i64>,
+    bare: Option<Value>,
+    /// Where the objects that were read begin, behind their `obj`.
+    begun: Vec<usize>,
 }
 
 impl<'a> Lexer<'a> {
@@ -83,14 +42,56 @@ impl<'a> Lexer<'a> {
             bytes,
             at: 0,
             frames: Vec::new(),
+            numbers: [0; 2],
+            own: None,
+            bare: None,
+            begun: Vec::new(),
         }
+    }
+
+    /// Reads the object of that number whose value begins at `at`.
+    pub(super) fn within(bytes: &'a [u8], at: usize, number: i64) -> Self {
+        Self {
+            at,
+            own: Some(number),
+            ..Self::new(bytes)
+        }
+    }
+
+    /// The number of the object that is open.
+    pub(super) fn own(&self) -> Option<i64> {
+        self.own
+    }
+
+    pub(super) fn into_begun(self) -> Vec<usize> {
+        self.begun
+    }
+
+    /// The stream of the dictionary that just ended, if it has one.
+    pub(super) fn stream_behind(&mut self) -> Option<Range<usize>> {
+        let start = self.at;
+        loop {
+            match self.bytes.get(self.at)? {
+                b'%' => self.comment(),
+                byte if byte.is_ascii_whitespace() || *byte == 0 => self.at += 1,
+                _ => break,
+            }
+        }
+        let rest = &self.bytes[self.at..];
+        let is_stream = rest.iter().take_while(|b| regular(**b)).count() == 6;
+        if is_stream && rest.starts_with(b"stream") {
+            self.at += 6;
+            return Some(self.stream());
+        }
+        self.at = start;
+        None
     }
 
     pub(super) fn at(&self) -> usize {
         self.at
     }
 
-    /// The next dictionary that ends, or stream that begins.
+    /// The next dictionary or other object that ends, or stream that begins.
     pub(super) fn next(&mut self) -> Result<Option<Event>, Unscannable> {
         while let Some(&byte) = self.bytes.get(self.at) {
             let next = self.bytes.get(self.at + 1).copied();
@@ -137,6 +138,9 @@ impl<'a> Lexer<'a> {
                 }
                 _ => self.at += 1,
             }
+            if let Some(value) = self.bare.take() {
+                return Ok(Some(Event::Bare(value)));
+            }
         }
         // What is open at the end counts as ended.
         while !self.frames.is_empty() {
@@ -163,6 +167,7 @@ impl<'a> Lexer<'a> {
                     dict.0.push((key, value));
                 }
             }
+            None if self.own.is_some() => self.bare = Some(value),
             None => {}
         }
     }
@@ -208,13 +213,27 @@ impl<'a> Lexer<'a> {
             .count();
         self.at += length;
         match &self.bytes[start..self.at] {
-            b"stream" => return Some(Event::Stream(self.stream())),
-            b"endobj" | b"obj" => self.frames.clear(),
+            b"stream" => {
+                self.stream();
+                return Some(Event::Stream);
+            }
+            b"obj" => {
+                self.frames.clear();
+                self.own = Some(self.numbers[0]);
+                self.begun.push(self.at);
+            }
+            b"endobj" | b"xref" | b"trailer" => {
+                self.frames.clear();
+                self.own = None;
+            }
             b"R" => self.reference(),
             word => {
                 let number = std::str::from_utf8(&word[..word.len().min(20)])
                     .ok()
                     .and_then(|digits| digits.parse().ok());
+                if let Some(number) = number {
+                    self.numbers = [self.numbers[1], number];
+                }
                 self.put(number.map_or(Value::Other, Value::Number));
             }
         }
@@ -226,14 +245,14 @@ impl<'a> Lexer<'a> {
         match self.frames.last_mut() {
             Some(Frame::Array(items)) => {
                 items.truncate(items.len().saturating_sub(2));
-                items.push(Value::Other);
+                items.push(Value::Reference(self.numbers[0]));
             }
             Some(Frame::Dict(dict, _)) => {
                 if let Some(last) = dict.0.last_mut() {
-                    last.1 = Value::Other;
+                    last.1 = Value::Reference(self.numbers[0]);
                 }
             }
-            None => {}
+            None => self.put(Value::Reference(self.numbers[0])),
         }
     }
 
@@ -299,6 +318,12 @@ impl<'a> Lexer<'a> {
                     match escaped {
                         _ if digits > 0 => text.push((octal & 0xff) as u8),
                         Some(b'n') => text.push(b'\n'),
+                        Some(b'r') => text.push(b'\r'),
+                        Some(b't') => text.push(b'\t'),
+                        Some(b'b') => text.push(0x08),
+                        Some(b'f') => text.push(0x0c),
+                        // One end of a line, of two bytes or one.
+                        Some(b'\r') if self.bytes.get(self.at) == Some(&b'\n') => self.at += 1,
                         Some(b'\n' | b'\r') | None => {}
                         Some(other) => text.push(other),
                     }
@@ -331,15 +356,6 @@ impl<'a> Lexer<'a> {
             .chunks(2)
             .map(|pair| pair[0] << 4 | pair.get(1).unwrap_or(&0))
             .collect()
-    }
-}
-
-fn outline(value: &Value) -> Value {
-    match value {
-        Value::Name(name) => Value::Name(name.clone()),
-        Value::Number(number) => Value::Number(*number),
-        Value::Text(text) => Value::Text(text[..text.len().min(256)].to_vec()),
-        _ => Value::Other,
     }
 }
 

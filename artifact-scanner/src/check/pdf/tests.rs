@@ -141,6 +141,131 @@ fn packed_objects_are_unpacked() {
 }
 
 #[test]
+fn objects_that_only_a_table_finds_are_seen() {
+    let action = "5 0 obj <</S/Launch/F(calc.exe)>> endobj";
+    for hiding in [
+        format!("4 0 obj ({action}) endobj"),
+        format!("4 0 obj <{action}> endobj"),
+        format!("% {action}\n"),
+        format!("4 0 obj <</Filter/DCTDecode>> stream\nabc {action} endstream endobj"),
+        format!("4 0 obj <</Filter/FlateDecode/Length 99>> stream\nabc\0{action} endstream"),
+        format!("4 0 obj (never closed {action}"),
+        format!("stream {action} endstream"),
+        "4 0 obj (5 0obj<</S/Launch>>) endobj".to_owned(),
+    ] {
+        assert_eq!(worst(&hiding), Some(Severity::Malicious), "{hiding}");
+    }
+    let packed = stream(
+        "/Type /ObjStm /N 2 /First 8 /Filter /FlateDecode",
+        &deflate(b"5 1 7 0 (<</S/Launch>>)"),
+    );
+    assert_eq!(outcome(&packed).0, Some(Severity::Malicious));
+    let text = "4 0 obj (The word obj and 2 obj (two) stand here) endobj";
+    assert_eq!(worst(text), None);
+}
+
+#[test]
+fn packed_objects_are_seen_behind_a_predictor_and_a_false_end() {
+    let inner = b"5 0 << /S /Launch /F (calc.exe) >>        ";
+    let mut rows = Vec::new();
+    let mut above = [0; 14];
+    for row in inner.chunks_exact(14) {
+        rows.push(2);
+        rows.extend(
+            row.iter()
+                .zip(above)
+                .map(|(byte, up)| byte.wrapping_sub(up)),
+        );
+        above.copy_from_slice(row);
+    }
+    let head = "/Type /ObjStm /N 1 /First 4 /Filter /FlateDecode";
+    for parameters in [
+        "<</Predictor 12/Columns 14>>",
+        "[<</Predictor 15/Columns 14>>]",
+    ] {
+        let packed = stream(
+            &format!("{head} /DecodeParms {parameters}"),
+            &deflate(&rows),
+        );
+        assert_eq!(
+            outcome(&packed).0,
+            Some(Severity::Malicious),
+            "{parameters}"
+        );
+    }
+    let unknown = stream(&format!("{head} /DecodeParms 7 0 R"), &deflate(&rows));
+    assert_eq!(outcome(&unknown).0, Some(Severity::Suspicious));
+    // A block that is only stored holds the word.
+    let mut packer = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::none());
+    packer
+        .write_all(b"5 0 << /T (endstream) /S /Launch >>")
+        .expect("in memory");
+    let stored = packer.finish().expect("in memory");
+    assert_eq!(outcome(&stream(head, &stored)).0, Some(Severity::Malicious));
+}
+
+#[test]
+fn what_another_object_says_is_seen() {
+    for (objects, wanted) in [
+        ("5 0 obj /Launch endobj", Severity::Malicious),
+        ("5 0 obj /SubmitForm endobj", Severity::Suspicious),
+        (
+            "5 0 obj (\\\\\\\\a.invalid\\\\s) endobj",
+            Severity::Malicious,
+        ),
+        ("5 0 obj (java\\\r\nscript:x) endobj", Severity::Malicious),
+        (
+            "5 0 obj <</F (x) /UF (\\\\\\\\a.invalid\\\\s)>> endobj",
+            Severity::Malicious,
+        ),
+        ("5 0 obj <</S/GoTo /S/Launch>> endobj", Severity::Malicious),
+        (
+            "5 0 obj <</FFilter [/FlateDecode]>> endobj",
+            Severity::Suspicious,
+        ),
+        (
+            "5 0 obj <</S/GoToR/F<FFFE5C005C006100>>> endobj",
+            Severity::Malicious,
+        ),
+        (
+            "5 0 obj <</S/GoToR/F(file:////a.invalid/s)>> endobj",
+            Severity::Malicious,
+        ),
+        (
+            "1 0 obj <</OpenAction 5 0 R>> endobj 5 0 obj <</S/URI/URI(https://a.invalid)>> endobj",
+            Severity::Suspicious,
+        ),
+        (
+            "1 0 obj <</AA<</O 5 0 R>>>> endobj 5 0 obj <</S/URI/URI(https://a.invalid)>> endobj",
+            Severity::Suspicious,
+        ),
+        (
+            "1 0 obj <</OpenAction<</S/GoTo/Next<</S/URI/URI(https://a.invalid)>>>>>> endobj",
+            Severity::Suspicious,
+        ),
+        (
+            "1 0 obj <</S/GoToR/F 5 0 R>> endobj 5 0 obj (https://a.invalid/x.pdf) endobj",
+            Severity::Suspicious,
+        ),
+    ] {
+        assert_eq!(worst(objects), Some(wanted), "{objects}");
+    }
+    for objects in [
+        "1 0 obj <</A 5 0 R>> endobj 5 0 obj <</S/URI/URI 6 0 R>> endobj 6 0 obj (https://a.invalid) endobj",
+        "1 0 obj <</OpenAction 5 0 R>> endobj 5 0 obj <</S/GoTo/D[3 0 R/Fit]>> endobj",
+        "1 0 obj <</S/GoToR/F 5 0 R>> endobj 5 0 obj <</Type/Filespec/F(other.pdf)>> endobj",
+        "1 0 obj <</F(/home/a/b.pdf)>> endobj 2 0 obj (//) endobj 3 0 obj (data: a title) endobj",
+    ] {
+        assert_eq!(worst(objects), None, "{objects}");
+    }
+    let attached = [
+        &b"1 0 obj <</Type/Filespec/EF<</F 9 0 R>>>> endobj "[..],
+        &stream("/Filter /FlateDecode", &deflate(b"MZ\x90\0\x03")),
+    ];
+    assert_eq!(outcome(&attached.concat()).0, Some(Severity::Malicious));
+}
+
+#[test]
 fn bombs_and_locks_are_told() {
     let zeros = vec![0; 60 << 20];
     let once = deflate(&zeros);

@@ -1,6 +1,6 @@
 //! Which text does a page draw, as far as its letters are those of ASCII?
 
-use super::lexer::Dict;
+use super::value::Dict;
 
 /// Texts of fewer bytes hold no secret.
 const TEXT_BYTES_MIN: usize = 12;
