@@ -48,7 +48,12 @@ fn walk(
             Some(0x21) => at += 2,
             _ => return Ok(None),
         }
-        let comment = at.checked_sub(2).and_then(|start| bytes.get(start..at)) == Some(b"\x21\xfe");
+        // Comments, texts and what programs note for themselves.
+        let is_note = at
+            .checked_sub(2)
+            .and_then(|start| bytes.get(start..at))
+            .is_some_and(|head| matches!(head, [0x21, label] if *label != 0xf9));
+        let start = at;
         let mut text = Vec::new();
         loop {
             let Some(length) = bytes.get(at).map(|length| usize::from(*length)) else {
@@ -58,7 +63,7 @@ fn walk(
             let Some(block) = slice(bytes, at + 1, length) else {
                 return Ok(None);
             };
-            if comment {
+            if is_note {
                 text.extend_from_slice(block);
             }
             at += 1 + length;
@@ -66,8 +71,15 @@ fn walk(
                 break;
             }
         }
-        if comment {
-            notes.part(format!("comment before offset {at}"), None, None, text);
+        if text.starts_with(b"XMP DataXMP") {
+            // Its letters are the lengths of its blocks, too.
+            text = bytes[start + 12..at].to_vec();
+        } else if [&b"NETSCAPE2.0"[..], b"ANIMEXTS1.0"].contains(&text.get(..11).unwrap_or(b"")) {
+            text.drain(..11);
+        }
+        // How often the pictures are shown takes three bytes.
+        if text.len() > 3 {
+            notes.part(format!("block before offset {at}"), None, None, text);
         }
     }
 }
@@ -92,6 +104,19 @@ mod tests {
         let (mut notes, mut budget) = (Notes::default(), Budget::new(Limits::default()));
         let end = check(bytes, &mut notes, &mut budget);
         (notes, end)
+    }
+
+    #[test]
+    fn blocks_of_text_and_of_programs_are_handed_on() {
+        let with = |block: &[u8]| {
+            let tail = DOT.len() - 1;
+            run(&[&DOT[..tail], block, b";"].concat())
+        };
+        let (notes, end) = with(b"!\xff\x0bOWN PROGRAM\x04note\0");
+        assert_eq!((end, notes.parts().len()), (Ok(()), 1));
+        assert_eq!(notes.parts()[0].bytes, b"OWN PROGRAMnote");
+        let (notes, end) = with(b"!\xff\x0bNETSCAPE2.0\x03\x01\0\0\0");
+        assert_eq!((end, notes.parts().len()), (Ok(()), 0));
     }
 
     #[test]

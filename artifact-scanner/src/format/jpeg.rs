@@ -40,7 +40,8 @@ pub(crate) fn check(
                         pixels(width.into(), height.into(), budget)?;
                         frame = true;
                     }
-                    0xfe | 0xe1 => {
+                    // Comments, and what programs note for themselves.
+                    0xe0..=0xfe if !body.is_empty() => {
                         notes.part(
                             format!("segment before offset {at}"),
                             None,
@@ -103,6 +104,19 @@ mod tests {
             run(&jpeg(8, b"PK\x03\x04")).0.worst(),
             Some(Severity::Suspicious)
         );
+    }
+
+    #[test]
+    fn what_programs_note_is_handed_on() {
+        let picture = [
+            &jpeg(8, b"")[..2],
+            b"\xff\xe2\x00\x05own",
+            &jpeg(8, b"")[2..],
+        ]
+        .concat();
+        let (notes, end) = run(&picture);
+        assert_eq!(end, Ok(()));
+        assert_eq!(notes.parts()[0].bytes, b"own");
     }
 
     #[test]

@@ -5,6 +5,12 @@ use crate::archive::unpack::zlib;
 use crate::bytes::{be32, count, index, slice};
 use crate::{Budget, Notes, Unscannable};
 
+/// The chunks that say how the picture is drawn; what is in any other is handed on.
+const DRAWS: [&[u8]; 17] = [
+    b"PLTE", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"sBIT", b"bKGD", b"hIST", b"pHYs", b"sPLT",
+    b"tIME", b"cICP", b"mDCV", b"cLLI", b"acTL", b"fcTL", b"fdAT",
+];
+
 /// Walks the chunks; text of them is handed on.
 pub(crate) fn check(
     bytes: &[u8],
@@ -37,13 +43,13 @@ pub(crate) fn check(
             b"IEND" | b"IHDR" | b"IDAT" => return Err(Unscannable::Corrupt),
             b"tEXt" => text(body, at, notes),
             b"zTXt" | b"iTXt" | b"iCCP" => packed(kind, body, at, notes, budget)?,
-            b"eXIf" => notes.part(
-                format!("chunk eXIf before offset {at}"),
+            kind if DRAWS.contains(&kind) || body.is_empty() => {}
+            kind => notes.part(
+                format!("chunk {} before offset {at}", String::from_utf8_lossy(kind)),
                 None,
                 None,
                 body.to_vec(),
             ),
-            _ => {}
         }
     }
     trailing(bytes, at, notes);
@@ -152,5 +158,12 @@ mod tests {
         assert_eq!(notes.parts()[0].bytes, b"<script>");
         let (notes, _) = run(&png(8, &[chunk(b"iTXt", b"k\0\0\0en\0k\0text")], b""));
         assert_eq!(notes.parts()[0].bytes, b"text");
+        let (notes, _) = run(&png(
+            8,
+            &[chunk(b"gAMA", b"1234"), chunk(b"prVt", b"own")],
+            b"",
+        ));
+        assert_eq!(notes.parts().len(), 1);
+        assert_eq!(notes.parts()[0].bytes, b"own");
     }
 }
