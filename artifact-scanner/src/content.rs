@@ -5,7 +5,7 @@ mod around;
 use crate::archive::{self, Sink};
 use crate::bytes::count;
 use crate::format::{self, json, xml, yaml};
-use crate::kind::{claim, detect};
+use crate::kind::{claim, detect, sealed};
 use crate::policy::UnknownTypes;
 use crate::{Kind, Notes, Part, Policy, Severity, Unscannable};
 use crate::{check, text};
@@ -39,7 +39,8 @@ pub(crate) fn read(
         Kind::Tar => return archive::tar::read(bytes, sink),
         Kind::SevenZip => return archive::sevenz::read(bytes, sink),
         Kind::Zip | Kind::Ooxml => return zip(kind, subject, policy, sink),
-        Kind::Rar => return Err(Unscannable::Unsupported),
+        Kind::Sealed if sealed::is_locked(bytes) => return Err(Unscannable::Encrypted),
+        Kind::Rar | Kind::Sealed => return Err(Unscannable::Unsupported),
         _ => {}
     }
     let mut notes = std::mem::take(sink.notes());
@@ -158,9 +159,12 @@ fn as_text(
         }
         Kind::Markdown => check::markdown::check(text, notes, budget)?,
         Kind::Html => {
+            if matches!(subject.ending, "mht" | "mhtml") {
+                check::mail::check(text, notes, budget)?;
+            }
             check::html::check(text, notes, budget)?;
             let declared = subject.is_within && text.contains("http://www.w3.org/1999/xhtml");
-            if declared || matches!(subject.ending, "xhtml" | "xht") {
+            if declared || matches!(subject.ending, "xhtml" | "xhtm" | "xht") {
                 check::html::check_xml(text, notes, budget)?;
             }
         }

@@ -4,6 +4,7 @@ pub(crate) mod claim;
 pub(crate) mod detect;
 mod markup;
 mod opens;
+pub(crate) mod sealed;
 
 /// The types that are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,6 +61,8 @@ pub enum Kind {
     /// The older form of xz, without checksums.
     Lzma,
     Rar,
+    /// An image of a disk, or what is locked or packed in a way that is not read.
+    Sealed,
     // What runs.
     Executable,
     Script,
@@ -114,6 +117,7 @@ impl Kind {
             Self::Lz4 => "lz4 data",
             Self::Lzma => "lzma data",
             Self::Rar => "a rar archive",
+            Self::Sealed => "an image or archive that is not opened",
             Self::Executable => "a program",
             Self::Script => "a script",
             Self::Shortcut => "a shortcut",

@@ -89,6 +89,7 @@ pub(crate) fn of(kind: Kind, ending: &str) -> Media {
         | Kind::Lz4
         | Kind::Lzma
         | Kind::Rar
+        | Kind::Sealed
         | Kind::Executable
         | Kind::Shortcut
         | Kind::Unknown => "application/octet-stream",

@@ -1,5 +1,7 @@
 //! What a file's name tries to do: to people, to shells, to headers, to other programs.
 
+mod obeyed;
+
 use crate::{Notes, Severity};
 
 /// Endings that a double click runs.
@@ -45,7 +47,7 @@ const RUNS: &[&str] = &[
 
 /// Endings that a browser draws, scripts and all.
 const DRAWS: &[&str] = &[
-    "html", "htm", "xhtml", "shtml", "svg", "mht", "mhtml", "xht",
+    "html", "htm", "xhtml", "xhtm", "xht", "shtml", "shtm", "ehtml", "svg", "mht", "mhtml",
 ];
 
 /// Endings that people trust.
@@ -54,37 +56,7 @@ const TRUSTED: &[&str] = &[
     "mp3", "mp4", "rtf", "odt", "webp", "bmp", "tsv", "json", "zip",
 ];
 
-/// Files that a program obeys only because of what they are called.
-const OBEYED: &[&str] = &[
-    "autorun.inf",
-    ".htaccess",
-    ".htpasswd",
-    "web.config",
-    ".user.ini",
-    "desktop.ini",
-    ".bashrc",
-    ".bash_profile",
-    ".profile",
-    ".zshrc",
-    "authorized_keys",
-    ".netrc",
-    ".npmrc",
-    ".pypirc",
-    "crossdomain.xml",
-    "sitecustomize.py",
-    "usercustomize.py",
-    "__pycache__",
-    ".gitattributes",
-    ".gitmodules",
-    "php.ini",
-    ".envrc",
-    ".vimrc",
-    ".ds_store",
-    "folder.htt",
-    "thumbs.db:encryptable",
-];
-
-/// Judges the last component of a path.
+/// Judges the last component of a path, and what leads to it.
 pub(crate) fn check(path: &str, notes: &mut Notes) {
     let name = path.rsplit('/').next().unwrap_or(path);
     let mut odd = |rule, severity, message: &str| notes.find(rule, severity, "", message);
@@ -96,15 +68,20 @@ pub(crate) fn check(path: &str, notes: &mut Notes) {
         );
     }
     characters(name, &mut odd);
+    let folders = path.strip_suffix(name).unwrap_or_default();
+    for folder in folders.split('/').filter(|folder| !folder.is_empty()) {
+        deceives(folder, &mut odd);
+    }
     let lower = name.trim().to_lowercase();
-    if OBEYED.contains(&lower.as_str()) || is_device(&lower) {
+    let whole = format!("{}{lower}", folders.to_lowercase());
+    if obeyed::is_obeyed(&whole) || whole.split('/').any(is_device) {
         odd(
             "name.obeyed",
             Severity::Suspicious,
             "the name alone makes programs act on the file",
         );
     }
-    if name.starts_with('-') {
+    if name.starts_with('-') || path.starts_with('-') {
         odd(
             "name.option",
             Severity::Suspicious,
@@ -130,7 +107,8 @@ pub(crate) fn check(path: &str, notes: &mut Notes) {
 
 type Odd<'a> = dyn FnMut(&'static str, Severity, &str) + 'a;
 
-fn characters(name: &str, odd: &mut Odd<'_>) {
+/// What is odd in a folder as it is in a name: the rest of these, libraries write into folders.
+fn deceives(name: &str, odd: &mut Odd<'_>) {
     if name.chars().any(|c| matches!(c, '\u{202d}' | '\u{202e}')) {
         odd("name.bidi", Severity::Malicious, "the name is turned round by an override: its true ending is not the one that shows");
     } else if name.chars().any(|c| matches!(c, '\u{202a}'..='\u{202c}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{061c}')) {
@@ -150,6 +128,18 @@ fn characters(name: &str, odd: &mut Odd<'_>) {
             "the name holds characters that do not show",
         );
     }
+    let full_width = |c| matches!(c, '\u{ff21}'..='\u{ff3a}' | '\u{ff41}'..='\u{ff5a}');
+    if mixed_scripts(name) || name.chars().any(full_width) {
+        odd(
+            "name.scripts",
+            Severity::Suspicious,
+            "one word of the name mixes letters of scripts that look alike",
+        );
+    }
+}
+
+fn characters(name: &str, odd: &mut Odd<'_>) {
+    deceives(name, odd);
     if name.contains([
         '"', '<', '>', '\\', '`', '|', '\u{ff0e}', '\u{ff0f}', '\u{2024}', '\u{2044}', '\u{2215}',
         '\u{29f8}', ';',
@@ -166,14 +156,6 @@ fn characters(name: &str, odd: &mut Odd<'_>) {
             "name.markup",
             Severity::Suspicious,
             "the name holds characters that headers, pages or shells act on",
-        );
-    }
-    let full_width = |c| matches!(c, '\u{ff21}'..='\u{ff3a}' | '\u{ff41}'..='\u{ff5a}');
-    if mixed_scripts(name) || name.chars().any(full_width) {
-        odd(
-            "name.scripts",
-            Severity::Suspicious,
-            "one word of the name mixes letters of scripts that look alike",
         );
     }
 }
@@ -332,6 +314,8 @@ mod tests {
             "data.csv.gz",
             "readme.txt.html",
             "index.js",
+            "day=2024-01-01%2000%3A00/a.b; c/part.csv",
+            "J. Doe et al./a.csv",
         ] {
             check(name, None);
         }
@@ -345,6 +329,7 @@ mod tests {
             "a\u{202e}gnp.exe",
             "x.docx.lnk",
             "a.jpg.hta",
+            "dir\u{202e}gpj.x/a.csv",
         ] {
             check(name, Some(Malicious));
         }
@@ -363,6 +348,13 @@ mod tests {
             "a\u{2066}b.csv",
             "$(id).csv",
             "COM1.txt",
+            "con/x.csv",
+            "-rf/x.csv",
+            "dir\u{200b}x/a.csv",
+            "a\nb/a.csv",
+            ".git/config",
+            ".GIT/hooks/post-checkout",
+            ".Rprofile",
         ] {
             check(name, Some(Suspicious));
         }

@@ -26,7 +26,9 @@ pub(crate) fn of(ending: &str) -> Claim {
         "ipynb" => Json(&[Kind::Notebook]),
         "md" | "markdown" => Text(&[Kind::Markdown, Kind::Html]),
         "yaml" | "yml" => Text(&[Kind::Yaml]),
-        "html" | "htm" | "xhtml" => Text(&[Kind::Html, Kind::Xml]),
+        "html" | "htm" | "xhtml" | "xhtm" | "xht" | "shtml" | "shtm" | "ehtml" => {
+            Text(&[Kind::Html, Kind::Xml])
+        }
         "svg" => Text(&[Kind::Svg, Kind::Gzip]),
         "xml" | "xsd" | "gml" | "kml" | "rss" | "gpx" | "graphml" => Text(&[Kind::Xml, Kind::Svg]),
         "txt" | "log" | "sql" | "toml" | "ini" | "cfg" | "tex" | "bib" | "fasta" | "fa"

@@ -1,7 +1,7 @@
 //! Of which type the bytes are, by what they are.
 
 use super::markup::markup;
-use super::{Kind, claim, opens};
+use super::{Kind, claim, opens, sealed};
 use crate::archive::stream;
 use crate::bytes::{be32, le32};
 use crate::check::pickle;
@@ -82,6 +82,7 @@ fn magic(bytes: &[u8]) -> Option<Kind> {
         _ if starts(b"\x04\x22\x4d\x18") => Kind::Lz4,
         _ if starts(b"7z\xbc\xaf\x27\x1c") => Kind::SevenZip,
         _ if starts(b"Rar!\x1a\x07") || starts(b"MSCF") => Kind::Rar,
+        _ if sealed::is_sealed(bytes) => Kind::Sealed,
         _ if is_program(bytes) => Kind::Executable,
         _ if starts(b"L\0\0\0\x01\x14\x02\0") => Kind::Shortcut,
         _ if is_tar(bytes) => Kind::Tar,
@@ -132,12 +133,23 @@ fn is_program(bytes: &[u8]) -> bool {
         b"BC\xc0\xde",
         b"ITSF",
     ];
-    // Compiled Python: a version, the end of a line, flags that are nearly all nought.
-    let python = matches!(bytes, [_, _, b'\r', b'\n', flags, 0, 0, 0, ..] if *flags < 4)
-        && bytes.get(16) == Some(&0xe3);
+    let python = is_python(bytes);
     python
         || MAGIC.iter().any(|magic| bytes.starts_with(magic))
         || (bytes.starts_with(b"MZ") && (bytes.len() < 64 || bytes[2..64].contains(&0)))
+}
+
+/// Compiled Python: a version, the end of a line, and behind the header, which grew twice, code
+/// without arguments, whether it is marked for reference or not.
+fn is_python(bytes: &[u8]) -> bool {
+    let [_, _, b'\r', b'\n', header @ ..] = bytes else {
+        return false;
+    };
+    let code = |at: usize| header.get(at).is_some_and(|byte| byte & 0x7f == b'c');
+    let bare = |at: usize| header.get(at + 1..at + 5) == Some(&[0; 4]);
+    // The newest has flags, nearly all nought.
+    let flags = matches!(header, [flags, 0, 0, 0, ..] if *flags < 4);
+    (flags && code(12)) || [4, 8].into_iter().any(|at| code(at) && bare(at))
 }
 
 /// A header whose checksum is right, whatever its flavour.
@@ -225,14 +237,17 @@ fn of_text(text: &str, bytes: &[u8], ending: &str) -> Kind {
         head
     };
     match markup(&head) {
-        Some(Kind::Xml) if matches!(ending, "html" | "htm") => return Kind::Html,
+        Some(Kind::Xml) if matches!(ending, "html" | "htm" | "shtml" | "shtm" | "ehtml") => {
+            return Kind::Html;
+        }
         // Prose may begin with a tag that no browser takes for a page.
         Some(Kind::Xml) if matches!(ending, "md" | "markdown") => return Kind::Markdown,
         Some(kind) => return kind,
         None => {}
     }
     match ending {
-        "html" | "htm" | "xhtml" | "mht" | "mhtml" => return Kind::Html,
+        "html" | "htm" | "xhtml" | "xhtm" | "xht" | "shtml" | "shtm" | "ehtml" | "mht"
+        | "mhtml" => return Kind::Html,
         "svg" => return Kind::Svg,
         _ => {}
     }
@@ -314,4 +329,41 @@ fn json(text: &str, ending: &str) -> Option<Kind> {
 /// Whether an ending promises something that cannot be run.
 pub(crate) fn is_disguise(ending: &str) -> bool {
     claim::of(ending) != claim::Claim::Nothing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn judge(name: &str, bytes: &[u8], expected: Kind) {
+        let text = std::str::from_utf8(bytes).ok();
+        assert_eq!(
+            detect(bytes, text, name),
+            expected,
+            "{}",
+            bytes.escape_ascii()
+        );
+    }
+
+    #[test]
+    fn compiled_python_is_a_program_whatever_its_age_and_marks() {
+        for code in [b'c', 0xe3] {
+            let newest = [&b"\xa7\r\r\n\0\0\0\0abcdefgh"[..], &[code], &[0; 8]].concat();
+            let newer = [&b"\x33\x0d\r\nabcdefgh"[..], &[code], &[0; 8]].concat();
+            let old = [&b"\x03\xf3\r\nabcd"[..], &[code], &[0; 8]].concat();
+            for bytes in [newest, newer, old] {
+                judge("pyc", &bytes, Kind::Executable);
+            }
+        }
+        judge("csv", b"ab\r\n1234cccccccccccc\r\n", Kind::Csv);
+    }
+
+    #[test]
+    fn what_a_server_calls_a_page_is_one() {
+        for ending in ["shtml", "shtm", "ehtml", "xht", "xhtm"] {
+            judge(ending, b"text <script>a()</script>", Kind::Html);
+        }
+        judge("txt", b"text <script>a()</script>", Kind::Text);
+    }
 }

@@ -1,0 +1,180 @@
+//! Which files does a program obey only because of what they are called, or where they lie?
+
+/// By the name alone, in small letters.
+const NAMES: &[&str] = &[
+    // Shells and sessions.
+    ".bash_aliases",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_profile",
+    ".bashrc",
+    ".cshrc",
+    ".envrc",
+    ".inputrc",
+    ".kshrc",
+    ".login",
+    ".pam_environment",
+    ".profile",
+    ".tcshrc",
+    ".xinitrc",
+    ".xprofile",
+    ".xsession",
+    ".zlogin",
+    ".zlogout",
+    ".zprofile",
+    ".zshenv",
+    ".zshrc",
+    "authorized_keys",
+    "ld.so.preload",
+    // Interpreters and debuggers.
+    ".gdbinit",
+    ".lldbinit",
+    ".octaverc",
+    ".pdbrc",
+    ".rprofile",
+    ".renviron",
+    "__pycache__",
+    "ipython_config.py",
+    "ipython_kernel_config.py",
+    "jupyter_config.py",
+    "jupyter_lab_config.py",
+    "jupyter_notebook_config.json",
+    "jupyter_notebook_config.py",
+    "jupyter_server_config.json",
+    "jupyter_server_config.py",
+    "php.ini",
+    "rprofile.site",
+    "sitecustomize.py",
+    "usercustomize.py",
+    // Tools that fetch and build.
+    ".condarc",
+    ".curlrc",
+    ".gitattributes",
+    ".gitconfig",
+    ".gitmodules",
+    ".hgrc",
+    ".netrc",
+    ".npmrc",
+    ".pypirc",
+    ".pydistutils.cfg",
+    ".wgetrc",
+    ".yarnrc",
+    "pip.conf",
+    "pip.ini",
+    // Editors and readers.
+    ".dir-locals.el",
+    ".emacs",
+    ".exrc",
+    ".forward",
+    ".mailcap",
+    ".nvimrc",
+    ".procmailrc",
+    ".psqlrc",
+    ".screenrc",
+    ".sqliterc",
+    ".tmux.conf",
+    ".vimrc",
+    // Servers and desktops.
+    ".ds_store",
+    ".htaccess",
+    ".htpasswd",
+    ".rhosts",
+    ".user.ini",
+    "autorun.inf",
+    "crossdomain.xml",
+    "desktop.ini",
+    "folder.htt",
+    "thumbs.db:encryptable",
+    "web.config",
+];
+
+/// By the folders above, too, of which a star stands for any one.
+const PLACES: &[&str] = &[
+    ".aws/config",
+    ".cargo/config",
+    ".cargo/config.toml",
+    ".config/autostart/*",
+    ".config/environment.d/*",
+    ".config/fish/config.fish",
+    ".config/fish/conf.d/*",
+    ".config/git/config",
+    ".config/systemd/user/*",
+    ".emacs.d/init.el",
+    ".git/config",
+    ".git/config.worktree",
+    ".git/hooks/*",
+    ".git/modules/*/config",
+    ".git/modules/*/hooks/*",
+    ".gnupg/gpg.conf",
+    ".hg/hgrc",
+    ".ipython/*/startup/*",
+    ".julia/config/startup.jl",
+    ".jupyter/custom/*",
+    ".kube/config",
+    ".ssh/config",
+    ".ssh/environment",
+    ".ssh/rc",
+    ".vscode/tasks.json",
+    "etc/cron.d/*",
+    "etc/profile.d/*",
+];
+
+/// The path is in small letters.
+pub(super) fn is_obeyed(path: &str) -> bool {
+    let steps: Vec<&str> = path
+        .split('/')
+        // Systems drop these, and the old short name is the same folder.
+        .map(|step| step.trim_end_matches([' ', '.']))
+        .map(|step| if step == "git~1" { ".git" } else { step })
+        .filter(|step| !step.is_empty())
+        .collect();
+    let Some(name) = steps.last() else {
+        return false;
+    };
+    let lies_at = |place: &&str| {
+        let wanted = place.split('/').rev();
+        let count = wanted.clone().count();
+        steps.len() >= count
+            && wanted
+                .zip(steps.iter().rev())
+                .all(|(wanted, step)| wanted == "*" || wanted == *step)
+    };
+    // What comes with every repository as a sample is not run.
+    NAMES.contains(name) || !name.ends_with(".sample") && PLACES.iter().any(lies_at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_obeyed;
+
+    #[test]
+    fn places_count_and_other_files_of_such_names_do_not() {
+        for path in [
+            ".git/config",
+            "a/.git/hooks/post-checkout",
+            "a/git~1/config",
+            ".git./config",
+            ".ipython/profile_default/startup/00.py",
+            "home/a/.ssh/config",
+            ".zshenv",
+            "x/pip.conf",
+            ".rprofile",
+        ] {
+            assert!(is_obeyed(path), "{path}");
+        }
+        for path in [
+            "config",
+            "git/config",
+            ".git/hooks/pre-commit.sample",
+            ".git/head",
+            ".gitignore",
+            "ssh/config",
+            "startup/a.py",
+            "a/hooks/x",
+            "profile",
+            "",
+        ] {
+            assert!(!is_obeyed(path), "{path}");
+        }
+    }
+}
