@@ -1,6 +1,7 @@
 //! What lies within containers, and what their members would do to a disk.
 
-pub(crate) mod path;
+pub(crate) mod aside;
+mod path;
 pub(crate) mod sevenz;
 pub(crate) mod stream;
 pub(crate) mod tar;

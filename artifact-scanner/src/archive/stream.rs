@@ -1,7 +1,7 @@
 //! Files that are one stream under a compression: gzip, bzip2, xz, zstd, zlib, lz4, lzma.
 
-use super::Sink;
 use super::unpack::{Unpacked, lzma, pump};
+use super::{Sink, aside};
 use crate::{Kind, Limit, Part, Severity, Unscannable};
 
 /// What joblib wrote before it knew formats: a mark and a size in letters, padded.
@@ -27,6 +27,9 @@ pub(crate) fn read(
     // One frame or member may follow another, and readers join them.
     while end.is_ok() && is_frame(kind, rest) {
         sink.budget().member()?;
+        if kind == Kind::Gzip {
+            aside::search("header", aside::of_gzip(rest), sink)?;
+        }
         let before = rest.len();
         let unpacked = frame(kind, &mut rest, sink);
         end = unpacked.end;

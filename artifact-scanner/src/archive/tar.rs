@@ -1,6 +1,6 @@
 //! The members of a tar, in all its flavours: v7, ustar, pax, GNU.
 
-use super::{Sink, path};
+use super::{Sink, aside, path};
 use crate::bytes::{count, index, slice};
 use crate::{Part, Severity, Unscannable};
 use std::collections::HashSet;
@@ -50,7 +50,10 @@ pub(crate) fn read(bytes: &[u8], sink: &mut dyn Sink) -> Result<(), Unscannable>
         let data = slice(bytes, start, stored).ok_or(Unscannable::Corrupt)?;
         at = start.saturating_add(stored.div_ceil(BLOCK).saturating_mul(BLOCK));
         match kind {
-            b'x' | b'g' => pax(data, &mut extended)?,
+            b'x' | b'g' => {
+                aside::search("records", data, sink)?;
+                pax(data, &mut extended)?;
+            }
             b'L' => extended.path = Some(string(data)),
             b'K' => extended.link = Some(string(data)),
             _ => {

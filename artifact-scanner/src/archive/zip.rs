@@ -7,7 +7,7 @@ mod around;
 mod record;
 
 use super::unpack::{Unpacked, inflate, lzma, pump};
-use super::{Sink, path};
+use super::{Sink, aside, path};
 use crate::bytes::{count, index, slice};
 use crate::{Limit, Part, Severity, Unscannable};
 use memchr::memmem;
@@ -157,6 +157,12 @@ impl Walk<'_> {
             .flatten()
         {
             path::check(other, sink.notes());
+        }
+        for (from, to) in [entry.aside, header.aside] {
+            let field = self.bytes.get(from..to).unwrap_or_default();
+            if let Err(spent) = aside::search(&entry.name, field, sink) {
+                self.fail(spent);
+            }
         }
         let packed = packed(entry, header);
         let names = [

@@ -20,6 +20,8 @@ pub(super) struct Entry {
     pub(super) end: usize,
     /// Another name in the extra field.
     pub(super) other_name: Option<String>,
+    /// From where to where the extra field lies, and the comment behind it.
+    pub(super) aside: (usize, usize),
 }
 
 impl Entry {
@@ -56,6 +58,7 @@ pub(super) fn local(bytes: &[u8], at: usize) -> Option<Entry> {
         offset: 0,
         end: at + 30 + name + extra,
         other_name: None,
+        aside: (at + 30 + name, at + 30 + name + extra),
     };
     extras(&mut entry, extra_bytes);
     Some(entry)
@@ -87,6 +90,7 @@ pub(super) fn central(bytes: &[u8], at: usize) -> Option<Entry> {
         offset: le32(record, 42)?.into(),
         end,
         other_name: None,
+        aside: (at + 46 + name, end),
     };
     extras(&mut entry, extra_bytes);
     Some(entry)
