@@ -1,4 +1,4 @@
-//! What a notebook's outputs do.
+//! What do the cells and outputs of a notebook do?
 
 use super::{decode, markdown, script};
 use crate::{Budget, Kind, Limit, Notes, Severity, Unscannable};
@@ -17,16 +17,15 @@ pub fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), U
             }
         })?;
     let empty = Vec::new();
-    let old = notebook.pointer("/worksheets/0/cells");
-    let cells = notebook
-        .get("cells")
-        .or(old)
-        .and_then(Value::as_array)
-        .unwrap_or(&empty);
-    for (number, cell) in cells.iter().enumerate() {
+    // Which of both a reader takes goes by the version that the notebook names.
+    let sheets = notebook.get("worksheets").and_then(Value::as_array);
+    let holders = sheets.into_iter().flatten().chain([&notebook]);
+    let cells = holders.filter_map(|holder| holder.get("cells")?.as_array());
+    let cells = cells.flatten();
+    for (number, cell) in cells.enumerate() {
         let place = format!("cell {}", number + 1);
         budget.charge(64)?;
-        let source = joined(cell.get("source").or_else(|| cell.get("input")));
+        let source = joined(cell.get("source")) + &joined(cell.get("input"));
         match cell.get("cell_type").and_then(Value::as_str) {
             Some("markdown" | "heading") => {
                 within(&place, &source, markdown::check, notes, budget)?;
@@ -54,7 +53,11 @@ pub fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), U
             .unwrap_or(&empty)
         {
             let place = format!("{place}, output");
-            bundle(&place, output.get("data").unwrap_or(output), notes, budget)?;
+            // Old notebooks have the forms in the output itself.
+            bundle(&place, output, notes, budget)?;
+            if let Some(forms) = output.get("data") {
+                bundle(&place, forms, notes, budget)?;
+            }
         }
     }
     if let Some(widgets) = notebook.pointer("/metadata/widgets") {
@@ -145,12 +148,12 @@ fn bundle(
                 part(&place, Some(Kind::Svg), text.into_bytes(), notes, budget)?;
             }
             "text/markdown" => within(&place, &text, markdown::check, notes, budget)?,
-            "text/latex" | "latex" if text.to_ascii_lowercase().contains("javascript:") => {
+            "text/latex" | "latex" | "text/vnd.mermaid" if links_to_script(&text) => {
                 notes.find(
                     "notebook.script_address",
                     Severity::Suspicious,
                     place,
-                    "a formula's link runs a script",
+                    "a link of a formula or a diagram runs a script",
                 );
             }
             "application/javascript" | "text/javascript" | "javascript" => {
@@ -191,6 +194,12 @@ fn bundle(
         }
     }
     Ok(())
+}
+
+/// Whether a script's address stands there, with gaps or without.
+fn links_to_script(text: &str) -> bool {
+    let bare: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    bare.to_ascii_lowercase().contains("javascript:")
 }
 
 /// Looks at the markup within the strings of a description.
@@ -287,16 +296,53 @@ mod tests {
             .0,
             Some(Severity::Malicious)
         );
-        assert_eq!(
-            outcome(&output("text/markdown", "[a](javascript:x)")).0,
-            Some(Severity::Suspicious)
-        );
+        for (media, text) in [
+            ("text/markdown", "[a](javascript:x)"),
+            ("text/latex", "$\\href{java\nscript:x}{y}$"),
+            ("text/vnd.mermaid", "graph TD\nclick A \"JavaScript:x\""),
+        ] {
+            assert_eq!(
+                outcome(&output(media, text)).0,
+                Some(Severity::Suspicious),
+                "{text}"
+            );
+        }
         let cell = serde_json::json!({"cell_type": "markdown", "source": ["hello <img src=x ", "onerror=alert(1)>"]});
         assert_eq!(outcome(&cell).0, Some(Severity::Suspicious));
         assert_eq!(
             outcome(&serde_json::json!({"cell_type": "raw", "source": "<script>"})).1,
             [Some(Kind::Html)]
         );
+    }
+
+    #[test]
+    fn all_worksheets_are_looked_at_and_cells_beside_them() {
+        let hostile = serde_json::json!([{"cell_type": "markdown", "source": "<img src=x onerror=alert(1)>"}]);
+        let old = serde_json::json!([{"cell_type": "code", "outputs": [{"output_type": "display_data", "data": {}, "html": "<b>"}]}]);
+        for (notebook, expected) in [
+            (
+                serde_json::json!({"worksheets": [{"cells": []}, {"cells": hostile}]}),
+                (1, 0),
+            ),
+            (
+                serde_json::json!({"cells": [], "worksheets": [{"cells": hostile}]}),
+                (1, 0),
+            ),
+            (
+                serde_json::json!({"cells": hostile, "worksheets": [{"cells": []}]}),
+                (1, 0),
+            ),
+            (serde_json::json!({"worksheets": [{"cells": old}]}), (0, 1)),
+        ] {
+            let mut notes = Notes::default();
+            let mut budget = Budget::new(Limits::default());
+            check(&notebook.to_string(), &mut notes, &mut budget).expect("small");
+            let found = notes
+                .findings()
+                .iter()
+                .filter(|one| one.severity >= Severity::Suspicious);
+            assert_eq!((found.count(), notes.parts().len()), expected, "{notebook}");
+        }
     }
 
     #[test]
