@@ -263,7 +263,9 @@ fn of_text(text: &str, bytes: &[u8], ending: &str) -> Kind {
         },
         "pkl" | "pickle" | "p" | "joblib" if pickle::is_whole(bytes) => Kind::Pickle,
         _ if pickle::sniff(bytes) => Kind::Pickle,
-        "csv" | "tsv" | "tab" | "psv" | "prn" | "slk" | "dif" => Kind::Csv,
+        "csv" | "tsv" | "tab" | "psv" | "prn" | "slk" => Kind::Csv,
+        // Changes of a text have that ending, too.
+        "dif" if head.starts_with("table") => Kind::Csv,
         "md" | "markdown" | "mdx" => Kind::Markdown,
         "yaml" | "yml" => Kind::Yaml,
         "xml" => Kind::Xml,

@@ -97,8 +97,12 @@ pub(super) fn far(sign: Sign, body: &str) -> Option<Judgement> {
         .filter(|c| !c.is_whitespace())
         .map(|c| c.to_ascii_lowercase())
         .collect();
-    if runs(sign, &bare) || exchanges(sign, &bare) {
+    if exchanges(sign, &bare) || calls(sign, &bare, "dde(") {
         return Some(command(sign, true));
+    }
+    if RUNS.iter().any(|call| calls(sign, &bare, call)) {
+        // Lines of a program begin with `+` where they are changed.
+        return Some(command(sign, sign.is_equals));
     }
     if REACHES.iter().any(|name| calls(sign, &bare, name)) {
         return Some(reaches_out(
@@ -107,6 +111,16 @@ pub(super) fn far(sign: Sign, body: &str) -> Option<Judgement> {
     }
     refers_outside(sign, &bare).then(|| reaches_out("a cell refers to a file elsewhere"))
 }
+
+/// Calls that run code.
+const RUNS: [&str; 6] = [
+    "ddeauto",
+    "call(\"",
+    "exec(\"",
+    "register(\"urlmon",
+    "register.id(",
+    "shell(",
+];
 
 const REACHES: [&str; 23] = [
     "hyperlink(",
@@ -230,20 +244,6 @@ fn is_topic(text: &str) -> bool {
     behind.len() < text.len()
         && item
             .starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '\'' | '"'))
-}
-
-/// Calls that run code.
-fn runs(sign: Sign, bare: &str) -> bool {
-    const RUNS: [&str; 6] = [
-        "dde(",
-        "call(\"",
-        "exec(\"",
-        "register(\"urlmon",
-        "register.id(",
-        "shell(",
-    ];
-    RUNS.iter().any(|call| calls(sign, bare, call))
-        || sign.is_equals && calls(sign, bare, "ddeauto")
 }
 
 /// A reference to a file of another machine or to an address, at any place of a formula.

