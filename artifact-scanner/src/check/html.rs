@@ -3,8 +3,12 @@
 mod address;
 mod opens;
 mod page;
+mod style;
 
-pub(super) use address::{Scheme, carries_data, is_script};
+pub(super) use style::style;
+
+use address::leaves_web;
+pub(super) use address::{Scheme, carries_data, is_script, on_share};
 
 use super::markup::{Tag, Token, Tokens};
 use super::{decode, script};
@@ -195,66 +199,6 @@ pub(super) fn judged(
     notes: &mut Notes,
 ) {
     notes.find(rule, judgement.0, format!("offset {at}"), judgement.1);
-}
-
-/// What a style sheet fetches.
-pub(super) fn style(text: &str, notes: &mut Notes) {
-    let plain: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-    let bare = plain.to_ascii_lowercase();
-    if bare.contains("javascript:")
-        || bare.contains("expression(") && bare.contains("alert")
-        || bare.contains("-moz-binding:url(")
-        || bare.contains("behavior:url(")
-    {
-        notes.find(
-            "css.script",
-            Severity::Malicious,
-            "",
-            "a style sheet runs a script",
-        );
-    }
-    let reads_values = ["[value^=", "[value$=", "[value*=", "[value|="]
-        .iter()
-        .any(|selector| bare.contains(selector));
-    let mut fetches = false;
-    for (at, _) in bare
-        .match_indices("url(")
-        .chain(bare.match_indices("@import"))
-        .take(2000)
-    {
-        // Letters stand for data as they were written.
-        let skipped = usize::from(bare[at..].starts_with("@import")) * "@import".len();
-        let at = at + skipped;
-        let at = at + usize::from(bare[at..].starts_with("url(")) * "url(".len();
-        let address = decode::head(&plain[at..], 2000).trim_start_matches(['"', '\'']);
-        let address = address.split(['"', '\'', ')', ';']).next().unwrap_or("");
-        if script::external(address) {
-            fetches |= !script::known_host(address);
-            if carries_data(address) {
-                notes.find(
-                    "css.exfiltration",
-                    Severity::Suspicious,
-                    "",
-                    "a style sheet carries data to another host",
-                );
-            }
-        }
-    }
-    if fetches && reads_values {
-        notes.find(
-            "css.exfiltration",
-            Severity::Malicious,
-            "",
-            "a style sheet tells another host what is typed",
-        );
-    } else if fetches {
-        notes.find(
-            "css.external",
-            Severity::Active,
-            "",
-            "a style sheet loads from another host",
-        );
-    }
 }
 
 #[cfg(test)]

@@ -271,17 +271,19 @@ fn address(
             let kind = kind.contains("svg").then_some(Kind::Svg);
             notes.part(format!("data address, {place}"), None, kind, bytes);
         }
-        Scheme::Other if is_address && script::external(&head) => match &*tag.name {
-            "use" | "image" | "img" | "feimage" | "tref" | "cursor" | "font-face-uri" => {
-                notes.find(
-                    "svg.external",
-                    Severity::Suspicious,
-                    place,
-                    "something is loaded from another host",
-                );
+        Scheme::Other if is_address && (script::external(&head) || html::on_share(&head)) => {
+            match &*tag.name {
+                "use" | "image" | "img" | "feimage" | "tref" | "cursor" | "font-face-uri" => {
+                    notes.find(
+                        "svg.external",
+                        Severity::Suspicious,
+                        place,
+                        "something is loaded from another host",
+                    );
+                }
+                _ => {}
             }
-            _ => {}
-        },
+        }
         _ => {}
     }
     Ok(())

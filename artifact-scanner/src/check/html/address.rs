@@ -43,6 +43,34 @@ pub(in super::super) fn is_script(address: &str) -> (Scheme, String) {
     (scheme, head)
 }
 
+/// Whether an address has a scheme that a program other than the browser follows.
+pub(super) fn leaves_web(address: &str) -> bool {
+    let (scheme, _) = address.split_once(':').unwrap_or_default();
+    let names = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.');
+    scheme.len() > 1
+        && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.bytes().all(names)
+        && !["http", "https", "about", "blob"].contains(&&*scheme.to_ascii_lowercase())
+}
+
+/// Whether the address is a file on another computer, which a login is sent to.
+pub(in super::super) fn on_share(address: &str) -> bool {
+    let address = decode::head(address.trim_start(), 400).replace('\\', "/");
+    let Some(rest) = address
+        .get(..5)
+        .filter(|scheme| scheme.eq_ignore_ascii_case("file:"))
+        .map(|_| &address[5..])
+    else {
+        return false;
+    };
+    let slashes = rest.len() - rest.trim_start_matches('/').len();
+    let host = rest[slashes..].split('/').next().unwrap_or("");
+    // `file:///C:/a` and `file://C:/a` are here; so are `file:/a` and `file:///a`.
+    let here =
+        host.is_empty() || host.contains([':', '|']) || host.eq_ignore_ascii_case("localhost");
+    !here && (slashes == 2 || slashes > 3)
+}
+
 /// Whether an address has data in it that was encoded to be carried out.
 pub(in super::super) fn carries_data(address: &str) -> bool {
     let address = address.split('#').next().unwrap_or("");
@@ -119,6 +147,29 @@ mod tests {
             "",
         ] {
             assert_eq!(is_script(address).0, Scheme::Other, "{address}");
+        }
+    }
+
+    #[test]
+    fn files_of_others_are_told_from_own_ones() {
+        for address in [
+            "file://a.invalid/s/x.png",
+            "FILE:////a.invalid/s",
+            "file:\\\\a.invalid\\s",
+            "file://///a/s",
+        ] {
+            assert!(on_share(address), "{address}");
+        }
+        for address in [
+            "file:///C:/plot.png",
+            "file://C:/plot.png",
+            "file:///home/a/plot.png",
+            "file:plot.png",
+            "file://localhost/a",
+            "https://a.invalid/",
+            "file:",
+        ] {
+            assert!(!on_share(address), "{address}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::super::markup::Tag;
 use super::super::{decode, script};
-use super::{Scheme, is_script};
+use super::{Scheme, is_script, leaves_web};
 use crate::{Budget, Kind, Notes, Severity, Unscannable};
 
 /// Handlers that a person must do something for, or that any page has.
@@ -76,13 +76,27 @@ pub(super) fn handler(tag: &Tag<'_>, key: &str, value: &str, notes: &mut Notes) 
     );
 }
 
+/// The address behind the seconds: behind `url=`, or without it.
+fn refreshed(content: &str) -> &str {
+    let separates = |c: char| c.is_whitespace() || matches!(c, ';' | ',');
+    let rest = content
+        .trim_start()
+        .trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let rest = rest.trim_start_matches(separates);
+    let named = decode::head(rest, 3)
+        .eq_ignore_ascii_case("url")
+        .then(|| rest[3..].trim_start());
+    let address = named
+        .and_then(|rest| rest.strip_prefix('='))
+        .map_or(rest, str::trim_start);
+    match address.chars().next() {
+        Some(quote @ ('"' | '\'')) => address[1..].split(quote).next().unwrap_or(""),
+        _ => address,
+    }
+}
+
 pub(super) fn refresh(tag: &Tag<'_>, content: &str, notes: &mut Notes) {
-    let address = content.split_once("url").map_or("", |(_, rest)| {
-        rest.trim_start()
-            .trim_start_matches('=')
-            .trim_start()
-            .trim_matches(['"', '\''])
-    });
+    let address = refreshed(content);
     let (scheme, head) = is_script(address);
     if scheme != Scheme::Other {
         notes.find(
@@ -91,12 +105,12 @@ pub(super) fn refresh(tag: &Tag<'_>, content: &str, notes: &mut Notes) {
             place(tag),
             "the page turns into a script by itself",
         );
-    } else if script::external(&head) {
+    } else if script::external(&head) || leaves_web(&head) {
         notes.find(
             "html.refresh",
             Severity::Suspicious,
             place(tag),
-            "the page turns to another host by itself",
+            "the page turns to another host or program by itself",
         );
     }
 }

@@ -3,7 +3,7 @@
 use super::super::markup::Tag;
 use super::super::{decode, script};
 use super::opens::{data_address, handler, place, refresh, script_address};
-use super::{Scheme, carries_data, has_tags_that_act, is_script, style};
+use super::{Scheme, carries_data, has_tags_that_act, is_script, on_share, style};
 use crate::{Budget, Kind, Notes, Severity, Unscannable};
 
 /// What was seen of a page that only together says something.
@@ -84,8 +84,8 @@ impl Page {
                 handler(tag, key, value, notes);
             } else if ADDRESSES.contains(&&**key) || key.ends_with(":href") {
                 Self::address(tag, key, value, notes, budget)?;
-            } else if key == "style" && value.contains("url(") {
-                style(value, notes);
+            } else if key == "style" && value.contains(['(', '\\', '&']) {
+                style(&decode::references(value), notes);
             } else if RAW_ENDS.iter().any(|end| value.contains(end)) {
                 Self::suspicious_raw(value, notes);
             } else if key == "srcdoc" {
@@ -150,20 +150,7 @@ impl Page {
                     word("type") == "password" || word("autocomplete").contains("password");
             }
             "base" => self.base_outside |= outside("href"),
-            "script" if outside("src") && !tag.attribute("src").is_some_and(script::known_host) => {
-                notes.find(
-                    "html.script_elsewhere",
-                    Severity::Suspicious,
-                    place(tag),
-                    "a script is loaded from another host",
-                );
-            }
-            "script" if tag.attribute("src").is_some() => notes.find(
-                "html.script",
-                Severity::Active,
-                place(tag),
-                "a script is loaded",
-            ),
+            "script" => Self::script(tag, notes),
             "meta" if word("http-equiv") == "refresh" => refresh(tag, &word("content"), notes),
             "iframe" | "frame" | "object" | "embed" | "applet" | "portal" | "fencedframe" => {
                 let address = ["src", "data", "code", "codebase"]
@@ -226,6 +213,29 @@ impl Page {
         }
     }
 
+    /// A script that lies elsewhere; within a drawing `href` is its address.
+    fn script(tag: &Tag<'_>, notes: &mut Notes) {
+        let source = ["src", "href", "xlink:href"]
+            .iter()
+            .find_map(|name| tag.attribute(name));
+        let Some(source) = source else { return };
+        if script::external(source) && !script::known_host(source) {
+            notes.find(
+                "html.script_elsewhere",
+                Severity::Suspicious,
+                place(tag),
+                "a script is loaded from another host",
+            );
+        } else {
+            notes.find(
+                "html.script",
+                Severity::Active,
+                place(tag),
+                "a script is loaded",
+            );
+        }
+    }
+
     fn address(
         tag: &Tag<'_>,
         key: &str,
@@ -242,6 +252,12 @@ impl Page {
         match scheme {
             Scheme::Script { hidden } => script_address(tag, hidden, animates, &head, notes),
             Scheme::Data => data_address(tag, key, &head, notes, budget)?,
+            Scheme::Other if on_share(&head) && !matches!(&*tag.name, "a" | "area") => notes.find(
+                "html.share",
+                Severity::Suspicious,
+                place(tag),
+                "a file is loaded from another computer, which a login is sent to",
+            ),
             Scheme::Other if PICTURES.contains(&&*tag.name) && script::external(&head) => {
                 if carries_data(&head) {
                     notes.find(
@@ -324,7 +340,7 @@ impl Page {
             );
         }
         if self.base_outside {
-            let severity = if self.form {
+            let severity = if self.form || self.scripted {
                 Severity::Suspicious
             } else {
                 Severity::Active
