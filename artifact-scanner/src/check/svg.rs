@@ -338,6 +338,9 @@ mod tests {
             "<!DOCTYPE svg [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><svg>&x;</svg>",
             "<handler type='text/javascript'>x()</handler>",
             "<!DOCTYPE svg [<!ENTITY x '<script>alert(1)</script>'>]><svg>&x;</svg>",
+            "<!DOCTYPE svg [<!-- it's -->]><svg onload='a()'/>",
+            "<!DOCTYPE svg [<!ENTITY j 'java'><!ENTITY k '&j;script:'>]><svg><a href='&k;a()'/></svg>",
+            "<!DOCTYPE svg [<!ENTITY x 'on'>]><svg><set attributeName='&x;click' to='a()'/></svg>",
         ] {
             assert_eq!(worst(inner), Some(Severity::Malicious), "{inner}");
         }

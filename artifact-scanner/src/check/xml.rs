@@ -2,7 +2,7 @@
 
 mod declared;
 
-pub(crate) use declared::{expanded, names_space};
+pub(crate) use declared::{document_type, expanded, names_space};
 
 use super::decode;
 use super::html::{Scheme, is_script};
@@ -274,6 +274,13 @@ mod tests {
             "<?xml version='1.0'?><!-- [ --><!DOCTYPE r [<!ENTITY a '&b;'><!ENTITY b '&a;'>]><r/>",
             "<!DOCTYPE r [<!ENTITY x '<script>alert(1)</script>'>]><r>&x;</r>",
             "<!DOCTYPE r [<!ENTITY % a '<!ENTITY b SYSTEM \"x\">'> %a;]><r/>",
+            "<!DOCTYPE r [<!-- <!ENTITY --> <!ENTITY x SYSTEM 'file:///etc/passwd'>]><r>&x;</r>",
+            "<!DOCTYPE r [<!-- <!ENTITY a '--> <!ENTITY\tx\tSYSTEM 'a'><!-- ' -->]><r>&x;</r>",
+            "<!DOCTYPE r [<!ENTITY % a '&#x3c;!&#69;NTITY b SYSTEM \"x\">'> %a;]><r/>",
+            "<!DOCTYPE r [<!ENTITY x '<g><scr&#105;pt>a()</scr&#105;pt></g>'>]><r>&x;</r>",
+            "<!DOCTYPE r [<!ENTITY x '<s:script xmlns:s=\"a\"/>'>]><r>&x;</r>",
+            "<!DOCTYPE svg [<!ATTLIST svg onload CDATA 'a()'>]><svg/>",
+            "<!DOCTYPE svg [<!ATTLIST a id ID #IMPLIED x:href CDATA #FIXED 'java&#115;cript:a()'>]><svg/>",
         ] {
             assert_eq!(worst(text), Some(Severity::Malicious), "{text}");
         }
@@ -287,6 +294,12 @@ mod tests {
 
     #[test]
     fn plain_document_types_are_clean() {
+        assert_eq!(
+            worst(
+                "<!DOCTYPE r [<!ENTITY lt '&#38;#60;'><!ENTITY b '<em>it&#8217;s</em>'><!ATTLIST a id ID #IMPLIED b (c|d) 'c'>]><r>&b;</r>"
+            ),
+            None
+        );
         assert_eq!(worst("<?xml version='1.0'?><!DOCTYPE rows><rows/>"), None);
         assert_eq!(
             worst(

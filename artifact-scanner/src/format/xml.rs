@@ -43,7 +43,7 @@ pub(crate) fn well_formed(text: &str, budget: &mut Budget) -> Result<(), Unscann
 /// Looks at where the DOCTYPE comes from, at style sheets and at inclusions. SVG and parts of
 /// documents pass here, too; entities are the business of [`check::xml`].
 pub(crate) fn declarations(text: &str, notes: &mut Notes) {
-    if let Some(doctype) = doctype(text) {
+    if let Some((doctype, _)) = check::xml::document_type(text) {
         external(doctype, notes);
     }
     let lower_has = |needle: &str| text.contains(needle);
@@ -65,7 +65,8 @@ pub(crate) fn declarations(text: &str, notes: &mut Notes) {
             "a style sheet holds a script that runs when it is applied",
         );
     }
-    if let Some(at) = text.find("<?xml-stylesheet") {
+    // One in a comment says nothing of those that follow.
+    for (at, _) in text.match_indices("<?xml-stylesheet").take(SHEETS_MAX) {
         let sheet = &text[at..text[at..].find("?>").map_or(text.len(), |end| at + end)];
         if sheet.contains("xsl")
             || sheet.contains("javascript:")
@@ -82,28 +83,8 @@ pub(crate) fn declarations(text: &str, notes: &mut Notes) {
     }
 }
 
-/// From `<!DOCTYPE` to the `>` that ends it, over the brackets of the internal subset.
-fn doctype(text: &str) -> Option<&str> {
-    let bytes = text.as_bytes();
-    let at = memchr::memmem::find_iter(bytes, b"<!").find(|at| {
-        bytes
-            .get(at + 2..at + 9)
-            .is_some_and(|word| word.eq_ignore_ascii_case(b"doctype"))
-    })?;
-    let rest = &text[at..];
-    let (mut subset, mut quote) = (false, None);
-    for (end, c) in rest.char_indices() {
-        match (c, quote) {
-            ('"' | '\'', None) => quote = Some(c),
-            (c, Some(open)) if c == open => quote = None,
-            ('[', None) => subset = true,
-            (']', None) => subset = false,
-            ('>', None) if !subset => return Some(&rest[..=end]),
-            _ => {}
-        }
-    }
-    Some(rest)
-}
+/// More style sheets than any honest file names.
+const SHEETS_MAX: usize = 100;
 
 /// Hosts of definitions that everybody names and that readers have with them.
 const DEFINITIONS: [&str; 6] = [
@@ -116,7 +97,16 @@ const DEFINITIONS: [&str; 6] = [
 ];
 
 fn external(doctype: &str, notes: &mut Notes) {
-    let head = doctype.split('[').next().unwrap_or(doctype);
+    let mut quote = None;
+    let subset = doctype.find(|c| {
+        match (c, quote) {
+            ('"' | '\'', None) => quote = Some(c),
+            (c, Some(open)) if c == open => quote = None,
+            _ => {}
+        }
+        c == '[' && quote.is_none()
+    });
+    let head = &doctype[..subset.unwrap_or(doctype.len())];
     let known = DEFINITIONS.iter().any(|host| head.contains(host));
     let remote = head.contains("://") && !known;
     if (head.contains("SYSTEM") || head.contains("PUBLIC")) && remote || head.contains("file:") {
@@ -164,6 +154,13 @@ mod tests {
             Ok(()),
             None,
         );
+        for hidden in [
+            "<!-- <!DOCTYPE --><!DOCTYPE r SYSTEM 'http://a.invalid/[.dtd'><r/>",
+            "<!DOCTYPE r PUBLIC '[' 'http://a.invalid/a.dtd'><r/>",
+            "<!-- <?xml-stylesheet ?> --><?xml-stylesheet type='text/xsl' href='a.xml'?><r/>",
+        ] {
+            check(hidden, Ok(()), Some(Severity::Suspicious));
+        }
         check("<r><a></r>", Err(Unscannable::Corrupt), None);
         check("<r>", Err(Unscannable::Corrupt), None);
     }

@@ -55,7 +55,7 @@ fn entity(body: &str) -> Option<Declaration<'_>> {
         Some(rest) if rest.starts_with(char::is_whitespace) => (true, rest.trim_start()),
         _ => (false, body),
     };
-    let name_end = decode::head(body, 1000).find(char::is_whitespace)?;
+    let name_end = body.find(char::is_whitespace)?;
     let (name, rest) = body.split_at(name_end);
     let rest = rest.trim_start();
     if rest.starts_with("SYSTEM") || rest.starts_with("PUBLIC") {
@@ -84,6 +84,18 @@ fn characters(value: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// What stands in the document type, and where the text goes on.
+pub(crate) fn document_type(text: &str) -> Option<(&str, usize)> {
+    let mut tokens = Tokens::xml(text);
+    loop {
+        match tokens.next()? {
+            Token::Doctype(inner) => return Some((inner, tokens.at())),
+            Token::Open(_) => return None,
+            _ => {}
+        }
+    }
+}
+
 /// Whether the text names one of the spaces, be it by references or by an entity.
 pub(crate) fn names_space(
     text: &str,
@@ -110,19 +122,10 @@ pub(crate) fn expanded<'a>(
     if !text.contains("<!ENTITY") {
         return Ok(Cow::Borrowed(text));
     }
-    let mut tokens = Tokens::xml(text);
-    let mut inner = "";
-    for token in tokens.by_ref() {
-        budget.charge(1)?;
-        match token {
-            Token::Doctype(found) => {
-                inner = found;
-                break;
-            }
-            Token::Open(_) => break,
-            _ => {}
-        }
-    }
+    budget.charge(text.len() as u64)?;
+    let Some((inner, behind)) = document_type(text) else {
+        return Ok(Cow::Borrowed(text));
+    };
     let mut entities: HashMap<&str, Cow<'_, str>> = HashMap::new();
     for one in declarations(inner).take(super::DECLARATIONS_MAX) {
         if let Declaration::Entity(name, entity) = one
@@ -131,7 +134,7 @@ pub(crate) fn expanded<'a>(
             entities.entry(name).or_insert(entity.value);
         }
     }
-    let body = &text[tokens.at()..];
+    let body = &text[behind..];
     if entities.is_empty() || !body.contains('&') {
         return Ok(Cow::Borrowed(text));
     }
@@ -154,9 +157,11 @@ fn expand(
     while let Some(at) = memchr::memchr(b'&', rest.as_bytes()) {
         out.push_str(&rest[..at]);
         let behind = &rest[at + 1..];
-        let name = decode::head(behind, 1000)
-            .split_once(';')
-            .map(|(name, _)| name);
+        let ends = |c: char| matches!(c, ';' | '&' | '<') || c.is_whitespace();
+        let name = behind
+            .find(ends)
+            .filter(|end| behind[*end..].starts_with(';'))
+            .map(|end| &behind[..end]);
         let found = name.and_then(|name| Some((name, entities.get(name)?)));
         if let Some((name, value)) = found {
             let deeper = depth
