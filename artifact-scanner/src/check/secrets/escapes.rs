@@ -21,6 +21,8 @@ const SPELLED: [&[u8]; 15] = [
     b"\xe2\x90\x9b",
 ];
 
+/// So much is looked at before and behind a sequence within a word.
+const NEAR_BYTES: usize = 512;
 /// No sequence that a program writes is longer.
 const SEQUENCE_BYTES_MAX: usize = 48;
 
@@ -96,28 +98,57 @@ fn sequence(text: &[u8]) -> usize {
     }
 }
 
-/// The view without the sequences of a terminal, if one of them stands within a word: colours mark
-/// a part of a token where that was searched for.
+/// What stands around the sequences of a terminal within words, without them: colours mark a part of
+/// a token where that was searched for. Bytes that are no text have some by chance, so that not all
+/// of them are copied for one.
 pub(super) fn without_colours(view: &[u8]) -> Option<Vec<u8>> {
-    let word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let word = |byte: Option<&u8>| byte.is_some_and(|byte| is_of_word(*byte));
     let mut plain = Vec::new();
-    let (mut done, mut parts) = (0, false);
+    // Up to where it is copied, and where what is near the last one ends.
+    let (mut done, mut near) = (0, 0);
+    let mut first = None;
+    let mut end = 0;
     for at in memchr::memchr_iter(0x1b, view) {
-        let length = sequence(&view[at..]);
-        if length == 0 || at < done {
+        let length = if at < end { 0 } else { sequence(&view[at..]) };
+        if length == 0 {
             continue;
         }
-        plain.extend_from_slice(&view[done..at]);
-        done = at + length;
-        let next = view.get(done);
-        parts |= word(plain.last()) && (word(next) || next == Some(&b'_'));
-        parts |= matches!(plain.last(), Some(b'_' | b'-')) && word(next);
+        // Several may follow each other.
+        let begun = if at == end { first.unwrap_or(at) } else { at };
+        (first, end) = (Some(begun), at + length);
+        let before = begun.checked_sub(1).and_then(|last| view.get(last));
+        if !word(before) || !word(view.get(end)) {
+            continue;
+        }
+        let from = begun.saturating_sub(NEAR_BYTES).max(done);
+        if from > near {
+            copy(&view[done..near.max(done)], &mut plain);
+            plain.push(b'\n');
+            done = from;
+        }
+        copy(&view[done..begun], &mut plain);
+        (done, near) = (end, (end + NEAR_BYTES).min(view.len()));
     }
-    if !parts {
-        return None;
+    if near > 0 {
+        copy(&view[done..near.max(done)], &mut plain);
     }
-    plain.extend_from_slice(&view[done..]);
-    Some(plain)
+    (near > 0).then_some(plain)
+}
+
+fn is_of_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+/// Copies a text without the sequences in it.
+fn copy(text: &[u8], plain: &mut Vec<u8>) {
+    let mut done = 0;
+    for at in memchr::memchr_iter(0x1b, text) {
+        if at >= done {
+            plain.extend_from_slice(&text[done..at]);
+            done = at + sequence(&text[at..]);
+        }
+    }
+    plain.extend_from_slice(&text[done..]);
 }
 
 #[cfg(test)]
@@ -171,7 +202,13 @@ mod tests {
     #[test]
     fn colours_are_taken_out_of_words() {
         let marked = b"a \x1b[01;31m\x1b[Kgh\x1b[m\x1b[Kp_1 b";
-        assert_eq!(without_colours(marked).as_deref(), Some(&b"a ghp_1 b"[..]));
+        let plain = without_colours(marked).expect("a word has one");
+        assert!(plain.ends_with(b"a ghp_1 b"), "{}", plain.escape_ascii());
+        let far = [&[b'x'; 3000][..], b" ", marked, &[b' '; 3000], marked].concat();
+        let plain = without_colours(&far).expect("a word has one");
+        let found = memchr::memmem::find_iter(&plain, b"a ghp_1 b").count();
+        assert_eq!(found, 2, "{}", plain.escape_ascii());
+        assert!(plain.len() < 3000, "{}", plain.len());
         assert_eq!(without_colours(b"\x1b[1mOK\x1b[0m done \x1b"), None);
     }
 }
