@@ -92,3 +92,21 @@ fn archive(bytes: &[u8]) -> Option<usize> {
     };
     marked.or_else(|| memchr::memmem::find_iter(bytes, b"PK\x03\x04").find(member))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::archive;
+
+    #[test]
+    fn an_archive_is_told_from_four_bytes() {
+        assert_eq!(archive(b"ab7z\xbc\xaf\x27\x1c\0\x04"), Some(2));
+        assert_eq!(archive(b"abRar!\x1a\x07\0"), Some(2));
+        let mut member = b"abPK\x03\x04\x14\0\0\0\x08\0".to_vec();
+        member.resize(28, 0);
+        member.extend(b"\x05\0\0\0a.exe");
+        assert_eq!(archive(&member), Some(2));
+        member[7] = 1;
+        assert_eq!(archive(&member), None);
+        assert_eq!(archive(b"ab7z, PK\x03\x04 and Rar!"), None);
+    }
+}
