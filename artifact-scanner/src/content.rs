@@ -4,11 +4,11 @@ mod around;
 
 use crate::archive::{self, Sink};
 use crate::bytes::count;
+use crate::check;
 use crate::format::{self, json, xml, yaml};
 use crate::kind::{claim, detect, sealed};
 use crate::policy::UnknownTypes;
 use crate::{Kind, Notes, Part, Policy, Severity, Unscannable};
-use crate::{check, text};
 use around::around;
 
 /// One view, as readers see it.
@@ -190,7 +190,7 @@ fn as_text(
         }
         Kind::Pickle => check::pickle::check(subject.bytes, notes, budget)?,
         Kind::Pdf => check::pdf::check(subject.bytes, notes, budget)?,
-        Kind::Rtf => rtf(text, notes),
+        Kind::Rtf => check::rtf::check(text, notes, budget)?,
         Kind::Executable | Kind::Shortcut | Kind::Script => runs(kind, policy, subject, notes),
         Kind::Text => check::mail::check(text, notes, budget)?,
         Kind::Empty => {}
@@ -307,26 +307,6 @@ fn acts_in_xml(
     }
     check::csv::sheet::attributes(text, notes, budget)?;
     check::office::check_flat(text, notes, budget)
-}
-
-fn rtf(text: &str, notes: &mut Notes) {
-    let lower = text::head(text, usize::MAX);
-    if lower.contains("\\objdata") || lower.contains("\\objupdate") || lower.contains("\\object") {
-        notes.find(
-            "rtf.object",
-            Severity::Malicious,
-            "",
-            "the document embeds an object that is opened with it",
-        );
-    } else if lower.contains("\\*\\template") || lower.contains("dde") && lower.contains("\\field")
-    {
-        notes.find(
-            "rtf.remote",
-            Severity::Malicious,
-            "",
-            "the document loads from elsewhere when it is opened",
-        );
-    }
 }
 
 /// What a double click or a shell starts.

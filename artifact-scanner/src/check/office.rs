@@ -8,6 +8,7 @@ mod package;
 
 use crate::{Budget, Kind, Notes, Severity, Unscannable};
 use compound::Compound;
+pub(crate) use fields::instruction;
 pub(crate) use open::{check_flat, check_open, is_open_part};
 
 /// One part of a package, unpacked.

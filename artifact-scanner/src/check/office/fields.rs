@@ -3,7 +3,7 @@
 use crate::{Notes, Severity};
 
 /// Judges the instruction of one field, or of all fields joined.
-pub(super) fn instruction(text: &str, place: &str, notes: &mut Notes) {
+pub(crate) fn instruction(text: &str, place: &str, notes: &mut Notes) {
     let lower = text.to_ascii_lowercase();
     let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();
     if words.iter().any(|word| matches!(*word, "dde" | "ddeauto")) || hidden_dde(&lower) {
@@ -105,16 +105,17 @@ pub(super) fn formula(text: &str, place: &str, notes: &mut Notes) {
             place,
             "a formula starts a program when the sheet is opened",
         );
-    } else if [
-        "webservice(",
-        "filterxml(",
-        "rtd(",
-        "sql.request(",
-        "importxml(",
-        "importdata(",
-    ]
-    .iter()
-    .any(|call| lower.contains(call))
+    } else if lower.contains("image(") && lower.contains("http") && lower.contains('&')
+        || [
+            "webservice(",
+            "filterxml(",
+            "rtd(",
+            "sql.request(",
+            "importxml(",
+            "importdata(",
+        ]
+        .iter()
+        .any(|call| lower.contains(call))
     {
         notes.find(
             "office.formula_fetches",

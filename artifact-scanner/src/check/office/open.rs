@@ -1,8 +1,9 @@
 //! What do `OpenDocument` files and documents in one text of XML start, and what do they pack?
 
-use super::Member;
+use super::{Member, fields};
 use crate::check::decode;
 use crate::check::markup::{Token, Tokens};
+use crate::check::share::is_share;
 use crate::{Budget, Notes, Severity, Unscannable};
 use std::borrow::Cow;
 
@@ -36,7 +37,8 @@ pub(crate) fn check_open(
     let mut locked = false;
     for member in members {
         budget.charge(member.bytes.len().max(1) as u64)?;
-        let text = String::from_utf8_lossy(member.bytes).to_ascii_lowercase();
+        let own = String::from_utf8_lossy(member.bytes);
+        let text = decode::references(&own).to_ascii_lowercase();
         locked |= member.name == "META-INF/manifest.xml" && text.contains("encryption-data");
         let found = if is_macro(member.name) {
             let words = [
@@ -57,17 +59,9 @@ pub(crate) fn check_open(
             let list =
                 member.name.ends_with("script-lb.xml") || member.name.ends_with("script-lc.xml");
             (!list).then_some(("office.macro", severity, "the document has macros"))
-        } else if text.contains("vnd.sun.star.script:") {
-            let message = "what happens to the document starts a macro";
-            Some(("office.macro", Severity::Malicious, message))
-        } else if text.contains("dde-link") || text.contains("dde-source") {
-            let message = "the document talks to another program when it is opened";
-            Some(("office.dde", Severity::Malicious, message))
-        } else if text.contains("section-source xlink:href=\"http") {
-            let message = "a part of the document is fetched from elsewhere when it is opened";
-            Some(("office.remote_part", Severity::Suspicious, message))
         } else {
-            None
+            elements(member.name, &own, notes, budget)?;
+            acts(&text)
         };
         if let Some((rule, severity, message)) = found {
             notes.find(rule, severity, member.name, message);
@@ -80,12 +74,88 @@ pub(crate) fn check_open(
     }
 }
 
+/// What a text in small letters starts, by its words.
+fn acts(text: &str) -> Option<(&'static str, Severity, &'static str)> {
+    if text.contains("vnd.sun.star.script:") {
+        let message = "what happens to the document starts a macro";
+        Some(("office.macro", Severity::Malicious, message))
+    } else if text.contains("dde-link") || text.contains("dde-source") {
+        let message = "the document talks to another program when it is opened";
+        Some(("office.dde", Severity::Malicious, message))
+    } else {
+        None
+    }
+}
+
+/// Formulas, and what is fetched.
+fn elements(
+    place: &str,
+    text: &str,
+    notes: &mut Notes,
+    budget: &mut Budget,
+) -> Result<(), Unscannable> {
+    for token in Tokens::xml(text) {
+        budget.charge(16)?;
+        let Token::Open(tag) = token else { continue };
+        let fetches = matches!(
+            &*tag.name,
+            "section-source"
+                | "object"
+                | "object-ole"
+                | "floating-frame"
+                | "plugin"
+                | "applet"
+                | "image"
+                | "table-source"
+                | "cell-range-source"
+        );
+        for (key, value) in &tag.attributes {
+            let key = key.rsplit(':').next().unwrap_or(key);
+            if key == "formula" {
+                let formula = decode::references(value);
+                // Behind the name of its grammar: `of:=1+1`.
+                let formula = formula
+                    .split_once('=')
+                    .map_or(&*formula, |(_, behind)| behind);
+                fields::formula(formula, place, notes);
+            } else if key == "href" {
+                let target = decode::references(value).trim().to_ascii_lowercase();
+                let share = is_share(&target);
+                let web = ["http:", "https:", "ftp:"]
+                    .iter()
+                    .any(|scheme| target.starts_with(scheme));
+                if share || web && fetches {
+                    notes.find(
+                        "office.remote_part",
+                        Severity::Suspicious,
+                        place,
+                        "a part of the document is fetched from elsewhere when it is opened",
+                    );
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Hands on what a document in one text of XML packs in base64.
 pub(crate) fn check_flat(
     text: &str,
     notes: &mut Notes,
     budget: &mut Budget,
 ) -> Result<(), Unscannable> {
+    // A document of `OpenDocument` that is not packed.
+    if text.contains("opendocument") || text.contains("office:mimetype") {
+        budget.unpack(text.len().max(1) as u64)?;
+        elements("", text, notes, budget)?;
+        let lower = decode::references(text).to_ascii_lowercase();
+        if let Some((rule, severity, message)) = acts(&lower) {
+            notes.find(rule, severity, "", message);
+        } else if lower.contains("<ooo:module") || lower.contains("<script:module") {
+            let message = "the document has macros";
+            notes.find("office.macro", Severity::Suspicious, "", message);
+        }
+    }
     if !text.contains("inaryData") && !text.contains("binData") && !text.contains("inary-data") {
         return Ok(());
     }
@@ -145,6 +215,40 @@ mod tests {
         assert_eq!(worst(&[shell]), Ok(Some(Severity::Malicious)));
         let locked = ("META-INF/manifest.xml", "<manifest:encryption-data/>");
         assert_eq!(worst(&[locked]), Err(Unscannable::Encrypted));
+    }
+
+    #[test]
+    fn what_is_fetched_and_sent_is_seen() {
+        for (text, wanted) in [
+            (
+                r#"<t:c table:formula='of:=DDE("cmd";"/c calc";"x")'/>"#,
+                Severity::Malicious,
+            ),
+            (
+                r#"<t:c table:formula='of:=COM.MICROSOFT.WEBSERVICE("https://a.invalid")'/>"#,
+                Severity::Suspicious,
+            ),
+            (
+                "<s:l xlink:href='vnd.sun.star&#46;script:S.M.Main'/>",
+                Severity::Malicious,
+            ),
+            (
+                "<draw:object xlink:href='file://a.invalid/s'/>",
+                Severity::Suspicious,
+            ),
+            (
+                "<text:section-source xlink:type='simple' xlink:href='http://a.invalid'/>",
+                Severity::Suspicious,
+            ),
+        ] {
+            assert_eq!(worst(&[("content.xml", text)]), Ok(Some(wanted)), "{text}");
+            let flat = format!("<a xmlns='urn:oasis:names:tc:opendocument'>{text}</a>");
+            let mut notes = Notes::default();
+            check_flat(&flat, &mut notes, &mut Budget::new(Limits::default())).expect("small");
+            assert_eq!(notes.worst(), Some(wanted), "{flat}");
+        }
+        let calm = "<t:c t:formula='of:=SUM([.A1])'/><text:a xlink:href='https://a.invalid'/>";
+        assert_eq!(worst(&[("content.xml", calm)]), Ok(None));
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! What the XML parts of a package refer to and start.
 
+use super::super::decode;
 use super::super::markup::{Tag, Token, Tokens};
+use super::super::share::is_share;
 use super::fields;
 use crate::{Notes, Severity};
 use std::borrow::Cow;
@@ -46,7 +48,7 @@ pub(super) fn joined(bytes: &[u8]) -> Option<String> {
                 }
             }
             Token::Text(inner) if inside => {
-                out.push_str(&super::super::decode::references(inner));
+                out.push_str(&decode::references(inner));
             }
             _ => {}
         }
@@ -133,23 +135,15 @@ fn relationships(place: &str, text: &str, notes: &mut Notes) {
         if tag.name != "relationship" {
             continue;
         }
-        let kind = tag
-            .attribute("type")
-            .unwrap_or("")
+        let attribute = |name| decode::references(tag.attribute(name).unwrap_or(""));
+        let kind = attribute("type")
             .rsplit('/')
             .next()
             .unwrap_or("")
             .to_ascii_lowercase();
-        let target = super::super::decode::references(tag.attribute("target").unwrap_or(""))
-            .trim()
-            .to_ascii_lowercase();
-        let declared = tag
-            .attribute("targetmode")
-            .is_some_and(|mode| mode.eq_ignore_ascii_case("external"));
-        let share = target.starts_with("\\\\")
-            || target.starts_with("//")
-            || target.starts_with("file://") && !target.starts_with("file:///")
-            || target.starts_with("file:///\\\\");
+        let target = attribute("target").trim().to_ascii_lowercase();
+        let declared = attribute("targetmode").eq_ignore_ascii_case("external");
+        let share = is_share(&target);
         let web = ["http:", "https:", "ftp:"]
             .iter()
             .any(|scheme| target.starts_with(scheme));
@@ -219,7 +213,7 @@ fn relationships(place: &str, text: &str, notes: &mut Notes) {
 }
 
 fn types(place: &str, text: &str, notes: &mut Notes) {
-    let lower = text.to_ascii_lowercase();
+    let lower = decode::references(text).to_ascii_lowercase();
     if lower.contains("vnd.ms-office.vbaproject") || lower.contains("macroenabled") {
         notes.find(
             "office.macro_type",
@@ -247,7 +241,10 @@ fn content(place: &str, lower: &str, text: &str, notes: &mut Notes) {
             Token::Open(tag) => {
                 element(&tag, place, notes);
                 if tag.name == "fldchar"
-                    && tag.attributes.iter().any(|(_, value)| *value == "begin")
+                    && tag
+                        .attributes
+                        .iter()
+                        .any(|(_, value)| decode::references(value) == "begin")
                 {
                     fields_text.push('\n');
                 }
@@ -255,7 +252,7 @@ fn content(place: &str, lower: &str, text: &str, notes: &mut Notes) {
             }
             Token::Close(_) => inside = "".into(),
             Token::Text(inner) => {
-                let inner = super::super::decode::references(inner);
+                let inner = decode::references(inner);
                 match &*inside {
                     "instrtext" | "delinstrtext" => fields_text.push_str(&inner),
                     "f" | "formula" | "formula1" | "formula2" | "oleformula" => {
@@ -288,7 +285,7 @@ fn element(tag: &Tag<'_>, place: &str, notes: &mut Notes) {
             .iter()
             .find(|(key, _)| key == name || key.rsplit(':').next() == Some(name));
         found.map_or(String::new(), |(_, value)| {
-            super::super::decode::references(value).to_ascii_lowercase()
+            decode::references(value).to_ascii_lowercase()
         })
     };
     match &*tag.name {
@@ -336,6 +333,24 @@ fn element(tag: &Tag<'_>, place: &str, notes: &mut Notes) {
             place,
             "a part in another format is taken in when the document is opened",
         ),
+        "textpr" | "webpr" | "dbpr"
+            if [
+                "sourcefile",
+                "url",
+                "connection",
+                "sourceconnectionfile",
+                "odcfile",
+            ]
+            .iter()
+            .any(|name| names_share(&attribute(name))) =>
+        {
+            notes.find(
+                "office.data_query",
+                Severity::Malicious,
+                place,
+                "the workbook queries a file of another machine, which tells it who is logged on",
+            );
+        }
         "webpr" if attribute("url").starts_with("http") => notes.find(
             "office.web_query",
             Severity::Suspicious,
@@ -357,4 +372,11 @@ fn element(tag: &Tag<'_>, place: &str, notes: &mut Notes) {
         }
         _ => {}
     }
+}
+
+/// Whether one of the fields of a connection is a file of another machine.
+fn names_share(connection: &str) -> bool {
+    connection
+        .split([';', '='])
+        .any(|field| is_share(field.trim_matches(['"', '\'', ' '])))
 }

