@@ -5,6 +5,7 @@ mod fields;
 mod macros;
 mod open;
 mod package;
+mod queries;
 
 use crate::{Budget, Kind, Notes, Severity, Unscannable};
 use compound::Compound;

@@ -30,7 +30,8 @@ pub(crate) fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Resul
     // Some readers leave out the ends of lines before they read words.
     budget.unpack(text.len().max(1) as u64)?;
     let joined: String = text.chars().filter(|c| !c.is_control()).collect();
-    if read.object || self::read(&joined).object {
+    let joined = self::read(&joined);
+    if read.object || joined.object {
         notes.find(
             "rtf.object",
             Severity::Malicious,
@@ -38,7 +39,7 @@ pub(crate) fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Resul
             "the document embeds an object that is opened with it",
         );
     }
-    for template in &read.templates {
+    for template in read.templates.iter().chain(&joined.templates) {
         let lower = template.trim().to_ascii_lowercase();
         if is_share(&lower) || lower.contains("://") || lower.contains("http") {
             notes.find(
@@ -200,6 +201,7 @@ mod tests {
             r"{\object\objemb{\*\objdata 01}}",
             "{\\obj\nect}",
             r"{\*\template http://a.invalid/x.dotm}",
+            "{\\*\\tem\nplate http://a.invalid/x.dotm}",
             "{\\*\n\\template http://a.invalid/x.dotm}",
             r"{\*\template \\\\a.invalid\\x.dotm}",
             r"{\*\template \u104?\'74tp://a.invalid/x.dotm}",

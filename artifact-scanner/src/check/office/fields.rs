@@ -95,8 +95,10 @@ pub(super) fn formula(text: &str, place: &str, notes: &mut Notes) {
         .iter()
         .any(|call| {
             lower.starts_with(call)
-                || lower.contains(&format!("+{call}"))
-                || lower.contains(&format!("({call}"))
+                || lower.match_indices(call).any(|(at, _)| {
+                    let before = lower[..at].chars().next_back();
+                    before.is_some_and(|before| "+-*/^&=<>(,;{@".contains(before))
+                })
         });
     if exchange || runs {
         notes.find(
@@ -123,7 +125,9 @@ pub(super) fn formula(text: &str, place: &str, notes: &mut Notes) {
             place,
             "a formula sends to an address when the sheet is opened",
         );
-    } else if lower.contains("hyperlink(") && (lower.contains('&') && lower.contains("http")) {
+    } else if lower.contains("hyperlink(")
+        && ((lower.contains('&') || lower.contains("concat")) && lower.contains("http"))
+    {
         notes.find(
             "office.formula_link",
             Severity::Suspicious,

@@ -29,7 +29,10 @@ pub(crate) fn check_open(
         let kind = member
             .bytes
             .starts_with(b"application/vnd.oasis.opendocument");
-        member.name == "mimetype" && kind
+        // Without it a document is told by its content.
+        let content = member.name == "content.xml"
+            && memchr::memmem::find(member.bytes, b"office:document-content").is_some();
+        member.name == "mimetype" && kind || content
     });
     if !typed {
         return Ok(());

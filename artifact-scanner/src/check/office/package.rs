@@ -3,7 +3,7 @@
 use super::super::decode;
 use super::super::markup::{Tag, Token, Tokens};
 use super::super::share::is_share;
-use super::fields;
+use super::{fields, queries};
 use crate::{Notes, Severity};
 use std::borrow::Cow;
 
@@ -18,6 +18,18 @@ pub(super) fn look(name: &str, bytes: &[u8], notes: &mut Notes) {
         .starts_with('<')
     {
         return;
+    }
+    let ours = [".xml", ".rels", ".vml"]
+        .iter()
+        .any(|end| lower.ends_with(end));
+    if ours && text.contains("<!DOCTYPE") {
+        // No writer has one, and readers differ in what is behind it.
+        notes.find(
+            "office.doctype",
+            Severity::Suspicious,
+            name,
+            "a part declares a type of its own, which office programs refuse",
+        );
     }
     if lower.rsplit('.').next() == Some("rels") {
         relationships(name, &text, notes);
@@ -141,7 +153,8 @@ fn relationships(place: &str, text: &str, notes: &mut Notes) {
             .next()
             .unwrap_or("")
             .to_ascii_lowercase();
-        let target = attribute("target").trim().to_ascii_lowercase();
+        let mut target = attribute("target").trim().to_ascii_lowercase();
+        target.retain(|letter| !letter.is_control());
         let declared = attribute("targetmode").eq_ignore_ascii_case("external");
         let share = is_share(&target);
         let web = ["http:", "https:", "ftp:"]
@@ -333,50 +346,6 @@ fn element(tag: &Tag<'_>, place: &str, notes: &mut Notes) {
             place,
             "a part in another format is taken in when the document is opened",
         ),
-        "textpr" | "webpr" | "dbpr"
-            if [
-                "sourcefile",
-                "url",
-                "connection",
-                "sourceconnectionfile",
-                "odcfile",
-            ]
-            .iter()
-            .any(|name| names_share(&attribute(name))) =>
-        {
-            notes.find(
-                "office.data_query",
-                Severity::Malicious,
-                place,
-                "the workbook queries a file of another machine, which tells it who is logged on",
-            );
-        }
-        "webpr" if attribute("url").starts_with("http") => notes.find(
-            "office.web_query",
-            Severity::Suspicious,
-            place,
-            "the workbook queries an address",
-        ),
-        "dbpr"
-            if ["mshta", "cmd", "powershell", "http"].iter().any(|word| {
-                attribute("command").contains(word)
-                    || attribute("connection").contains(&format!("{word}:"))
-            }) =>
-        {
-            notes.find(
-                "office.data_query",
-                Severity::Suspicious,
-                place,
-                "the workbook queries a source elsewhere",
-            );
-        }
-        _ => {}
+        _ => queries::look(&tag.name, &attribute, place, notes),
     }
-}
-
-/// Whether one of the fields of a connection is a file of another machine.
-fn names_share(connection: &str) -> bool {
-    connection
-        .split([';', '='])
-        .any(|field| is_share(field.trim_matches(['"', '\'', ' '])))
 }

@@ -45,6 +45,16 @@ fn queries_of_another_machine_are_seen() {
             "<c><f>_xlfn.IMAGE(\"http://a.invalid/\"&amp;A1)</f></c>",
             Some(Severity::Suspicious),
         ),
+        ("<!DOCTYPE c [<!-- ' -->]><c/>", Some(Severity::Suspicious)),
+        (
+            "<c><v:imagedata src='\\\\a.invalid\\s.png'/></c>",
+            Some(Severity::Suspicious),
+        ),
+        (
+            "<c><f>IF(1,CALL(\"urlmon\",\"x\"))</f></c>",
+            Some(Severity::Malicious),
+        ),
+        ("<c><v:imagedata r:id='a'/><f>LOCALL(1)</f></c>", None),
         ("<c><textPr sourceFile='C:\\a.txt'/></c>", None),
         ("<c><dbPr connection='Data Source=a.mdb'/></c>", None),
     ] {
