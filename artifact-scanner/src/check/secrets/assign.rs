@@ -1,7 +1,7 @@
 //! Values that are secret because a word next to them says so.
 
 use super::super::decode;
-use super::stretches::Spots;
+use super::stretches::{Spots, is_made_of};
 use super::{headers, placeholder};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input};
 use std::sync::OnceLock;
@@ -192,25 +192,7 @@ fn assigned(view: &[u8], at: usize) -> Option<std::ops::Range<usize>> {
 }
 
 fn secret_value(value: &[u8], password: bool) -> bool {
-    let fits = |b: &u8| {
-        b.is_ascii_alphanumeric()
-            || matches!(
-                b,
-                b'+' | b'/'
-                    | b'='
-                    | b'_'
-                    | b'-'
-                    | b'.'
-                    | b'~'
-                    | b'!'
-                    | b'@'
-                    | b'#'
-                    | b'$'
-                    | b'%'
-                    | b'^'
-                    | b'*'
-            )
-    };
+    let fits = |byte: &u8| is_made_of(*byte);
     let least = if password { 12 } else { 20 };
     if value.len() < least || value.len() > 200 || !value.iter().all(fits) || placeholder(value) {
         return false;

@@ -34,8 +34,9 @@ pub(super) struct Stretch {
     pub(super) longest: usize,
 }
 
-/// The characters that tokens, values and their codings are made of.
-const fn is_made_of(byte: u8) -> bool {
+/// The characters that tokens, values and their codings are made of: what is told of a value must stand
+/// within a stretch.
+pub(super) const fn is_made_of(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(
             byte,
