@@ -372,10 +372,11 @@ pub(crate) fn until(mut so: impl FnMut() -> bool) {
 pub(crate) fn descriptors(pid: u32) -> Vec<String> {
     let mut all: Vec<_> = fs::read_dir(format!("/proc/{pid}/fd"))
         .expect("the keeper's descriptors")
-        .map(|entry| {
+        .filter_map(|entry| {
             let path = entry.expect("an entry").path();
-            let target = fs::read_link(&path).expect("a link");
-            format!("{} {}", path.display(), target.display())
+            // One may be closed between the listing and the look at it.
+            let target = fs::read_link(&path).ok()?;
+            Some(format!("{} {}", path.display(), target.display()))
         })
         .collect();
     all.sort();
