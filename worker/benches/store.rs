@@ -30,10 +30,10 @@ const JOBS: usize = 1_600;
 const WHOLE_JOBS: usize = 400;
 
 fn main() -> ExitCode {
-    let mut args = std::env::args_os().skip(1).peekable();
-    // The warden is this program again: a bench has no other binary to start.
-    if args.peek().is_some_and(|first| first == "warden") {
-        return kiln_warden::main(args.skip(1));
+    // The warden and what scans are this program again: a bench has no other binary to start.
+    let first = std::env::args_os().nth(1);
+    if first.is_some_and(|first| first == "warden" || first == "scan-process") {
+        return kiln::cli::main(std::env::args_os());
     }
     let runtime = tokio::runtime::Runtime::new().expect("a runtime for the benchmark");
     match runtime.block_on(run()) {
@@ -61,19 +61,28 @@ async fn measure(root: &Path) -> Result<(), Failure> {
         let jobs = if at_once < 8 { JOBS / 8 } else { JOBS };
         let bare = bare(&root.join(format!("bare-{at_once}")), jobs, at_once)?;
         let object_store = local(&root.join(format!("local-{at_once}")), jobs, at_once).await?;
-        let ledger = ledger(&root.join(format!("ledger-{at_once}")), jobs, at_once).await?;
+        let plain = open(&root.join(format!("ledger-{at_once}"))).await?;
+        let plain = ledger(plain, jobs, at_once).await?;
+        let logged = open(&root.join(format!("log-{at_once}"))).await?;
+        let logged = ledger(logged.with_log().await, jobs, at_once).await?;
         println!(
-            "{at_once:>3} at once: bare {bare:>6.0}   object_store {object_store:>6.0} ({:.2})   ledger {ledger:>6.0} ({:.2})",
+            "{at_once:>3} at once: bare {bare:>6.0}   object_store {object_store:>6.0} ({:.2})   ledger {plain:>6.0} ({:.2})   with its log {logged:>6.0} ({:.2})",
             object_store / bare,
-            ledger / bare,
+            plain / bare,
+            logged / bare,
         );
     }
     if rustix::process::geteuid().is_root() {
-        let ledger = Ledger::open(&Store::Files(root.join("whole")), Metrics::new()).await?;
+        let plain = open(&root.join("whole")).await?;
+        let logged = open(&root.join("whole-log")).await?.with_log().await;
         for (what, command) in [("true", r#"["true"]"#), ("echo", r#"["echo","x"]"#)] {
             for at_once in [2, 8] {
-                let pace = whole(&ledger, what, command, at_once).await?;
-                println!("{at_once:>3} at once: whole jobs `{what}` {pace:>6.0}");
+                let without = whole(&plain, what, command, at_once).await?;
+                let with = whole(&logged, what, command, at_once).await?;
+                println!(
+                    "{at_once:>3} at once: whole jobs `{what}` {without:>6.0}   with the log {with:>6.0} ({:.2})",
+                    with / without
+                );
             }
         }
     }
@@ -193,9 +202,12 @@ async fn local(root: &Path, jobs: usize, at_once: usize) -> Result<f64, Failure>
     Ok(per_second(jobs, began))
 }
 
+async fn open(root: &Path) -> Result<Ledger, Failure> {
+    Ok(Ledger::open(&Store::Files(root.to_owned()), Metrics::new()).await?)
+}
+
 /// A job is accepted and its outcome committed.
-async fn ledger(root: &Path, jobs: usize, at_once: usize) -> Result<f64, Failure> {
-    let ledger = Ledger::open(&Store::Files(root.to_owned()), Metrics::new()).await?;
+async fn ledger(ledger: Ledger, jobs: usize, at_once: usize) -> Result<f64, Failure> {
     let message = br#"{"schema":"kiln.job.v1","command":["true"]}"#;
     let jobs_to_do: Vec<Job> = (0..jobs)
         .map(|number| job(&format!("job-{number}"), message))

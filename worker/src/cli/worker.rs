@@ -105,7 +105,9 @@ async fn serve(config: Config, amqp: Amqp, prepared: Prepared) -> Result<Exit, S
     let ledger = Ledger::open(&config.store, Arc::clone(&metrics))
         .await
         .map_err(|error| store_stop_at(&config.store, &error))?
-        .with_spool(&config.worker.state);
+        .with_spool(&config.worker.state)
+        .with_log()
+        .await;
     let registry = Registry::start(
         config.redis.as_ref(),
         identity(&config),

@@ -181,6 +181,49 @@ impl Backend {
         blocking(move || Ok(files.sync(&key)?)).await
     }
 
+    /// Writes a new document to be durable with another, which may be there, and with all that is
+    /// logged.
+    pub(super) async fn commit(
+        &self,
+        key: &str,
+        document: Arc<[u8]>,
+        other: &str,
+    ) -> Result<Put, BackendError> {
+        match self {
+            Self::Files(files) if files.has_log() => {
+                let files = Arc::clone(files);
+                let (key, other) = (key.to_owned(), other.to_owned());
+                blocking(move || Ok(files.commit(&key, &document, &other)?)).await
+            }
+            _ => {
+                let put = self.put(key, document, Rule::Create, Durable::Now);
+                let (synced, put) = tokio::join!(self.sync(other), put);
+                synced.and(put)
+            }
+        }
+    }
+
+    /// Commits by a log from here on, where this is a folder.
+    pub(super) async fn log_ahead(&self) -> Result<(), BackendError> {
+        let Self::Files(files) = self else {
+            return Ok(());
+        };
+        let files = Arc::clone(files);
+        let made = move || {
+            files.log_ahead();
+            Ok(())
+        };
+        blocking(made).await
+    }
+
+    /// Whether a file of so many bytes is durable with the next commit, its name too.
+    pub(super) fn is_logged(&self, bytes: u64) -> bool {
+        match self {
+            Self::Files(files) => files.is_logged(bytes),
+            Self::Objects(_) => false,
+        }
+    }
+
     /// Makes the names in some folders durable.
     pub(super) async fn sync_folders(
         &self,
@@ -214,8 +257,9 @@ impl Backend {
         }
     }
 
-    /// Writes `bytes` of a file of ours, which may be large; whatever was there is replaced. Its
-    /// name is durable when [`Self::sync_folders`] says so.
+    /// Writes `bytes` of a file of ours, which may be large; whatever was there is replaced. It is
+    /// durable with the next commit where [`Self::is_logged`] says so, else its name is when
+    /// [`Self::sync_folders`] says that.
     pub(super) async fn upload(
         &self,
         key: &str,
@@ -228,6 +272,14 @@ impl Backend {
             Self::Objects(objects) => objects.upload(key, from, bytes, media_type).await,
             Self::Files(files) => {
                 let (files, key) = (Arc::clone(files), key.to_owned());
+                if files.is_logged(bytes) {
+                    let put = move || {
+                        let mut content = Vec::new();
+                        copy(&from, bytes, &mut content)?;
+                        Ok(files.put_logged(&key, &content)?)
+                    };
+                    return blocking(put).await;
+                }
                 let write = move |to: &mut File| copy(&from, bytes, to);
                 let put = move || files.put(&key, write, Rule::Replace, Durable::Content);
                 blocking(move || Ok(put().map(drop)?)).await
@@ -307,7 +359,7 @@ fn no_file(error: io::Error) -> BackendError {
 }
 
 /// Copies the first `bytes` of a file, whatever its own position is.
-fn copy(from: &File, bytes: u64, to: &mut File) -> io::Result<()> {
+fn copy(from: &File, bytes: u64, to: &mut impl io::Write) -> io::Result<()> {
     let mut buffer = vec![0; usize::try_from(bytes.min(128 * 1024)).unwrap_or(0)];
     let mut at = 0;
     while at < bytes {

@@ -1,20 +1,22 @@
 //! A store in a folder of this machine: every write is whole, and durable when it is answered.
 //!
 //! ```text
+//! commit       tmp/<token> written ─► link ─► appended to the log ─► fdatasync of the log
 //! create-only  tmp/<token> written ─► link ─► fdatasync ─► fsync of the folders
 //! else         tmp/<token> written ─► fdatasync ─► rename ─► fsync of the folders
 //! ```
 //!
-//! A new document has its name before its bytes are on the disk, and a host that goes down between
+//! Without a log a new document has its name before its bytes are on the disk, and a host that goes down between
 //! the two leaves one that is empty or torn; those who read say that it was never there.
 //!
 //! The folders are synced for all who wait at once ([`Syncs`](super::syncs::Syncs)). The folder is
 //! held by a descriptor; one that was deleted and made again is found again by its path.
 
+mod log;
 mod root;
 
 use super::backend::{Durable, Entry, Put, Rule};
-use root::{Root, TMP};
+use root::{Root, TMP, Unnamed};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File};
@@ -60,6 +62,9 @@ impl Files {
         } else {
             Root::open(&self.path)?
         });
+        if self.root().has_log() {
+            root.log_ahead();
+        }
         let mut held = self.root.write().unwrap_or_else(PoisonError::into_inner);
         *held = Arc::clone(&root);
         drop(held);
@@ -82,6 +87,20 @@ impl Files {
         }
     }
 
+    /// Commits by a log from here on.
+    pub(super) fn log_ahead(&self) {
+        self.root().log_ahead();
+    }
+
+    pub(super) fn has_log(&self) -> bool {
+        self.root().has_log()
+    }
+
+    /// Whether a file of so many bytes is made durable by the next commit.
+    pub(super) fn is_logged(&self, bytes: u64) -> bool {
+        self.root().is_logged(bytes)
+    }
+
     /// Writes a whole file.
     pub(super) fn put(
         &self,
@@ -90,14 +109,29 @@ impl Files {
         rule: Rule,
         durable: Durable,
     ) -> io::Result<Put> {
+        self.write(|root, unnamed| root.put(unnamed, key, content, (rule, durable)))
+    }
+
+    /// Writes a whole small file, which the next commit makes durable.
+    pub(super) fn put_logged(&self, key: &str, content: &[u8]) -> io::Result<()> {
+        self.write(|root, unnamed| root.put_logged(unnamed, key, content))
+    }
+
+    /// Writes a document that is new; it is durable when this returns, and so are another that may
+    /// be there and all that was logged.
+    pub(super) fn commit(&self, key: &str, document: &[u8], other: &str) -> io::Result<Put> {
+        self.write(|root, unnamed| root.commit(unnamed, (key, document), other))
+    }
+
+    fn write<T>(&self, write: impl FnOnce(&Root, Unnamed<'_>) -> io::Result<T>) -> io::Result<T> {
         let root = self.root();
         match root.unnamed() {
             // A folder that was deleted takes nothing.
             Err(error) if is_gone(&error) => {
                 let root = self.reopened()?;
-                root.put(root.unnamed()?, key, content, (rule, durable))
+                write(&root, root.unnamed()?)
             }
-            unnamed => root.put(unnamed?, key, content, (rule, durable)),
+            unnamed => write(&root, unnamed?),
         }
     }
 

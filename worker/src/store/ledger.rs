@@ -140,6 +140,16 @@ impl Ledger {
         Ok(ledger)
     }
 
+    /// Commits by a log from here on, where the store is a folder: for somebody who commits much.
+    #[must_use]
+    pub async fn with_log(self) -> Self {
+        if let Err(error) = self.health.backend.log_ahead().await {
+            let error = StoreError::request("make the log", key::PROBE, error);
+            tracing::warn!(error = chain(&error), "the store has no log");
+        }
+        self
+    }
+
     /// Another folder for large files without a name, on their way to or from the store.
     #[must_use]
     pub fn with_spool(self, spool: &Path) -> Self {
@@ -232,12 +242,7 @@ impl Ledger {
     /// its own bytes the next time, and they are ours.
     pub async fn commit(&self, id: &JobId, outcome: Arc<[u8]>) -> Result<Committed, StoreError> {
         let (job, result) = (key::job(id), key::result(id));
-        let (synced, made) = tokio::join!(
-            self.noted("sync", &job, self.health.backend.sync(&job)),
-            self.put_new(&result, &outcome),
-        );
-        synced?;
-        Ok(match made? {
+        Ok(match self.put_new(&result, &outcome, Some(&job)).await? {
             None => Committed::Ours,
             Some(there) if *there == *outcome => Committed::Ours,
             Some(there) if is_whole(&there) => Committed::Theirs(there.into()),
@@ -259,7 +264,7 @@ impl Ledger {
     ) -> Result<KeyHolder, StoreError> {
         let key = key::idempotency(tenant, key);
         let held = document(&Held { job_id: id.clone() }).into();
-        let Some(there) = self.put_new(&key, &held).await? else {
+        let Some(there) = self.put_new(&key, &held, None).await? else {
             return Ok(KeyHolder::Ours);
         };
         match parsed(&key, &there) {

@@ -1,4 +1,4 @@
-//! One sync of a folder for all who wait for it.
+//! One sync of a folder, or of a log, for all who wait for it.
 //!
 //! Whoever comes while a sync is on its way cannot be sure that it saw their name, so they wait
 //! for the next one, which is made once for all of them.
@@ -37,7 +37,8 @@ impl Syncs {
         self.with(name, || rustix::fs::fsync(folder).map_err(io::Error::from))
     }
 
-    fn with(&self, name: &str, sync: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    /// Returns when a `sync` under that name that began after this call has ended.
+    pub(super) fn with(&self, name: &str, sync: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let shared = self.enter(name);
         let done = shared.wait(sync);
         self.leave(name, shared);

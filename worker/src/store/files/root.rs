@@ -1,6 +1,9 @@
 //! The folder itself, held by descriptors: names are used beneath it only, and never through a
 //! link.
 
+mod commit;
+
+use super::log::{self, Log};
 use crate::store::backend::{Durable, Entry, Put, Rule};
 use crate::store::syncs::Syncs;
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, openat2};
@@ -10,6 +13,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
 /// The folder of what is being written.
@@ -24,6 +28,10 @@ pub(super) struct Root {
     /// `None` where the store is only read from.
     tmp: Option<OwnedFd>,
     syncs: Syncs,
+    /// Which boot of the machine this is; empty where the store is only read from.
+    boot: String,
+    /// Where this process commits by one.
+    log: OnceLock<Log>,
 }
 
 /// A file without its name yet; removed where it never gets one.
@@ -44,16 +52,26 @@ impl Drop for Unnamed<'_> {
 }
 
 impl Root {
-    /// Removes partial writes of processes that ended.
+    /// Removes partial writes of processes that ended, and puts back what the disk had not got to
+    /// when a machine went down.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+        Self::open_at(path, boot.trim_end())
+    }
+
+    /// As [`Self::open`], at that boot of the machine.
+    pub(super) fn open_at(path: &Path, boot: &str) -> io::Result<Self> {
         let top = rustix::fs::open(path, DIRECTORY, Mode::empty())?;
         let tmp = folder(top.as_fd(), TMP)?;
         let opened = Self {
             top,
             tmp: Some(tmp),
             syncs: Syncs::default(),
+            boot: boot.to_owned(),
+            log: OnceLock::new(),
         };
         opened.sweep()?;
+        log::replay(&opened, &opened.top, boot)?;
         rustix::fs::fsync(&opened.top)?;
         Ok(opened)
     }
@@ -64,6 +82,8 @@ impl Root {
             top: rustix::fs::open(path, DIRECTORY, Mode::empty())?,
             tmp: None,
             syncs: Syncs::default(),
+            boot: String::new(),
+            log: OnceLock::new(),
         })
     }
 
@@ -305,7 +325,7 @@ const DIRECTORY: OFlags = OFlags::DIRECTORY
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
 
 /// A folder in a folder, made where it is not there.
-fn folder(parent: BorrowedFd<'_>, name: &str) -> io::Result<OwnedFd> {
+pub(super) fn folder(parent: BorrowedFd<'_>, name: &str) -> io::Result<OwnedFd> {
     match rustix::fs::mkdirat(parent, name, Mode::RWXU) {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(error) => return Err(error.into()),

@@ -67,8 +67,16 @@ impl Ledger {
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
-        let streams = [&stdout.object, &stderr.object].into_iter().flatten();
-        let folders = folders(streams.chain(kept.iter().filter_map(|file| file.object.as_ref())));
+        // The commit makes small ones durable, with their names.
+        let waits = |bytes: u64| !self.health.backend.is_logged(bytes);
+        let streams = [&stdout, &stderr].into_iter();
+        let streams = streams.filter(|stream| waits(stream.raw.len() as u64));
+        let files = kept.iter().filter(|file| waits(file.bytes));
+        let folders = folders(
+            streams
+                .filter_map(|stream| stream.object.as_ref())
+                .chain(files.filter_map(|file| file.object.as_ref())),
+        );
         let named = self.sync_folders(&Arc::new(folders)).await;
         failed = failed.or(named.err());
         let kept = Kept {

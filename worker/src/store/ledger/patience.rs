@@ -50,14 +50,26 @@ impl Ledger {
         }
     }
 
-    /// Writes a document that is new; the bytes that are there already, where some are.
+    /// Writes a document that is new, durable at once, and with it another; the bytes that are there
+    /// already, where some are.
     pub(super) async fn put_new(
         &self,
         key: &str,
         document: &Arc<[u8]>,
+        beside: Option<&str>,
     ) -> Result<Option<Vec<u8>>, StoreError> {
         for _ in 0..VANISHED_MAX {
-            if self.put(key, document, Rule::Create, Durable::Now).await? == Put::Made {
+            let put = match beside {
+                None => self.put(key, document, Rule::Create, Durable::Now).await?,
+                Some(beside) => {
+                    let backend = &self.health.backend;
+                    let commit = backend.commit(key, Arc::clone(document), beside);
+                    let put = self.noted("put", key, commit).await;
+                    self.health.sent(document.len() as u64, &put);
+                    put?
+                }
+            };
+            if put == Put::Made {
                 return Ok(None);
             }
             if let Some(there) = self.get(key).await? {
