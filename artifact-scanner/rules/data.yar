@@ -1,4 +1,4 @@
-// Data that runs code when a library loads it.
+// Data that runs code when a library loads it. For `shown_in` see scripts.yar.
 rule keras_lambda
 {
     meta:
@@ -17,9 +17,10 @@ rule yaml_python_object
     meta:
         severity = "malicious"
         message = "YAML that calls Python functions when it is loaded"
+        shown_in = "json"
     strings:
-        $apply = /!!?python\/(object\/(apply|new)|name|module)\s*:\s*[A-Za-z_]/
-        $tag = /tag:yaml\.org,2002:python\/(object\/(apply|new)|name|module)\s*:\s*[A-Za-z_]/
+        $apply = /!!?python\/object\/(apply|new)\s*:\s*[A-Za-z_]/
+        $tag = /tag:yaml\.org,2002:python\/object\/(apply|new)\s*:\s*[A-Za-z_]/
         $ruby = /!ruby\/(object|hash|struct)\s*:/
         $java = /!!javax?\.[A-Za-z.]{3,80}\s*\[/
     condition:
@@ -31,6 +32,7 @@ rule jsonpickle_call
     meta:
         severity = "malicious"
         message = "JSON that calls Python functions when jsonpickle loads it"
+        shown_in = "code"
     strings:
         $reduce = /"py\/(reduce|repr|newargsex)"\s*:/
         $call = /"py\/(function|type)"\s*:\s*"(os|posix|nt|subprocess|builtins|sys|commands)\./
@@ -43,6 +45,7 @@ rule ldap_or_template_injection
     meta:
         severity = "suspicious"
         message = "text that makes loggers fetch and run code"
+        shown_in = "code"
     strings:
         $jndi = /\$\{\s*(jndi|\$\{[^}]{1,20}\}[^}]{0,20})\s*:\s*(ldaps?|rmi|dns|iiop):/ nocase
     condition:

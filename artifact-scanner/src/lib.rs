@@ -45,6 +45,7 @@ mod proof;
 mod report;
 mod rules;
 mod scan;
+mod shown;
 mod stream;
 mod text;
 mod verdict;

@@ -1,5 +1,6 @@
 //! What a file's name tries to do: to people, to shells, to headers, to other programs.
 
+mod git;
 mod obeyed;
 
 use crate::{Notes, Severity};
@@ -56,8 +57,8 @@ const TRUSTED: &[&str] = &[
     "mp3", "mp4", "rtf", "odt", "webp", "bmp", "tsv", "json", "zip",
 ];
 
-/// Judges the last component of a path, and what leads to it.
-pub(crate) fn check(path: &str, notes: &mut Notes) {
+/// Judges the last component of a path, and what leads to it; the content tells what settings do.
+pub(crate) fn check(path: &str, content: &[u8], notes: &mut Notes) {
     let name = path.rsplit('/').next().unwrap_or(path);
     let mut odd = |rule, severity, message: &str| notes.find(rule, severity, "", message);
     if name.len() > 200 {
@@ -74,11 +75,19 @@ pub(crate) fn check(path: &str, notes: &mut Notes) {
     }
     let lower = name.trim().to_lowercase();
     let whole = format!("{}{lower}", folders.to_lowercase());
-    if obeyed::is_obeyed(&whole) || whole.split('/').any(is_device) {
+    if obeyed::is_obeyed(&whole, content) || is_device(&lower) {
         odd(
             "name.obeyed",
             Severity::Suspicious,
             "the name alone makes programs act on the file",
+        );
+    }
+    // Systems of the other kind make folders of these names, such as `aux`, and some do not open them.
+    if whole.split('/').rev().skip(1).any(is_device) {
+        odd(
+            "name.device",
+            Severity::Active,
+            "a folder has the name of a device, and Windows does not make it",
         );
     }
     if name.starts_with('-') || path.starts_with('-') {
@@ -290,7 +299,7 @@ mod tests {
     #[track_caller]
     fn check(name: &str, expected: Option<Severity>) {
         let mut notes = Notes::default();
-        super::check(name, &mut notes);
+        super::check(name, b"a,b\n", &mut notes);
         assert_eq!(notes.worst(), expected, "{name:?}: {:?}", notes.findings());
     }
 
@@ -348,7 +357,6 @@ mod tests {
             "a\u{2066}b.csv",
             "$(id).csv",
             "COM1.txt",
-            "con/x.csv",
             "-rf/x.csv",
             "dir\u{200b}x/a.csv",
             "a\nb/a.csv",
@@ -359,5 +367,8 @@ mod tests {
             check(name, Some(Suspicious));
         }
         check(&"x".repeat(201), Some(Suspicious));
+        for name in ["aux/a.csv", "a/CON/x.csv"] {
+            check(name, Some(Severity::Active));
+        }
     }
 }

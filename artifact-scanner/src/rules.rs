@@ -1,9 +1,12 @@
 //! Which YARA rules a scan runs, and what their hits mean.
 //!
 //! A rule's `meta` says what a hit is worth: `severity` (`info`, `active`, `suspicious`,
-//! `malicious`; `suspicious` where it is absent) and `message`, a sentence. A source that does not
-//! compile, or compiles with a warning, is refused as a whole: no rule is lost in silence.
+//! `malicious`; `suspicious` where it is absent) and `message`, a sentence; `shown_in`, of which texts
+//! a hit counts only as far as they are carried out: `code`, the listings of a document; `json`, those
+//! and strings of JSON; `text`, any text to read. A source that does not compile, or compiles with a warning, is refused as a whole: no
+//! rule is lost in silence.
 
+use crate::shown::{Among, Shown};
 use crate::{Budget, Notes, Severity, Unscannable};
 use boreal::compiler::CompilerParams;
 use boreal::scanner::{ScanParams, Scanner};
@@ -87,13 +90,48 @@ impl Rules {
         self.count
     }
 
-    /// Runs them over one view.
+    /// Runs them over one view, of which `shown` tells what is shown alone.
     pub(crate) fn run(
         &self,
         view: &[u8],
+        shown: &Shown<'_>,
         notes: &mut Notes,
         budget: &mut Budget,
     ) -> Result<(), Unscannable> {
+        let mut hits = self.hits(view, budget)?;
+        for among in [Among::Code, Among::Json, Among::Text] {
+            if !hits.iter().any(|hit| hit.among == Some(among)) {
+                continue;
+            }
+            let Some(rest) = shown.without(among, budget)? else {
+                continue;
+            };
+            let still = self.hits(rest.as_bytes(), budget)?;
+            let stands = |hit: &Hit| still.iter().any(|still| still.rule == hit.rule);
+            for hit in &mut hits {
+                if hit.among == Some(among) && !stands(hit) {
+                    hit.severity = hit.severity.min(Severity::Info);
+                }
+            }
+        }
+        for hit in hits {
+            let is_shown = hit.severity == Severity::Info && hit.among.is_some();
+            let how = if is_shown {
+                ", which is only shown"
+            } else {
+                ""
+            };
+            notes.find(
+                "rules.match",
+                hit.severity,
+                "",
+                format!("{}{how} (rule `{}`)", hit.message, hit.rule),
+            );
+        }
+        Ok(())
+    }
+
+    fn hits(&self, view: &[u8], budget: &mut Budget) -> Result<Vec<Hit>, Unscannable> {
         budget.charge(crate::bytes::count(view.len()) + 1)?;
         let left = budget.left();
         if left == Duration::ZERO {
@@ -109,29 +147,37 @@ impl Rules {
             boreal::scanner::ScanError::Timeout => Unscannable::Timeout,
             _ => Unscannable::EngineError,
         })?;
-        for rule in result.rules {
-            let (mut severity, mut message) = (Severity::Suspicious, None);
+        let hits = result.rules.iter().map(|rule| {
+            let mut hit = Hit {
+                rule: rule.name.to_owned(),
+                severity: Severity::Suspicious,
+                message: "a rule matched".to_owned(),
+                among: None,
+            };
             for meta in rule.metadatas {
                 let MetadataValue::Bytes(value) = meta.value else {
                     continue;
                 };
                 let value = String::from_utf8_lossy(scanner.get_bytes_symbol(value));
                 match scanner.get_string_symbol(meta.name) {
-                    "severity" => severity = self::severity(&value),
-                    "message" => message = Some(value.into_owned()),
+                    "severity" => hit.severity = severity(&value),
+                    "message" => hit.message = value.into_owned(),
+                    "shown_in" => hit.among = Among::of(&value),
                     _ => {}
                 }
             }
-            let message = message.unwrap_or_else(|| "a rule matched".to_owned());
-            notes.find(
-                "rules.match",
-                severity,
-                "",
-                format!("{message} (rule `{}`)", rule.name),
-            );
-        }
-        Ok(())
+            hit
+        });
+        Ok(hits.collect())
     }
+}
+
+/// One rule that matched, by what its `meta` says.
+struct Hit {
+    rule: String,
+    severity: Severity,
+    message: String,
+    among: Option<Among>,
 }
 
 /// An unknown word counts as the worst.
@@ -153,7 +199,7 @@ mod tests {
     fn check(view: &[u8], expected: Option<Severity>) {
         let (mut notes, mut budget) = (Notes::default(), Budget::new(Limits::default()));
         Rules::own()
-            .run(view, &mut notes, &mut budget)
+            .run(view, &Shown::NOTHING, &mut notes, &mut budget)
             .expect("runs");
         assert_eq!(notes.worst(), expected, "{:?}", notes.findings());
     }
@@ -194,7 +240,7 @@ mod tests {
         assert_eq!(rules.count(), own + 1);
         let (mut notes, mut budget) = (Notes::default(), Budget::new(Limits::default()));
         rules
-            .run(b"a needle", &mut notes, &mut budget)
+            .run(b"a needle", &Shown::NOTHING, &mut notes, &mut budget)
             .expect("runs");
         assert_eq!(notes.worst(), Some(Severity::Suspicious));
     }
@@ -205,7 +251,7 @@ mod tests {
             wall: Duration::ZERO,
             ..Limits::default()
         });
-        let end = Rules::own().run(b"x", &mut Notes::default(), &mut budget);
+        let end = Rules::own().run(b"x", &Shown::NOTHING, &mut Notes::default(), &mut budget);
         assert_eq!(end, Err(Unscannable::Timeout));
     }
 }

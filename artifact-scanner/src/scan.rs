@@ -4,6 +4,7 @@ use crate::archive::Sink;
 use crate::kind::{claim, detect};
 use crate::proof::{Content, Names, Proof, Proofs, Rules, Secrets, Within};
 use crate::report::{Facts, Report};
+use crate::shown::Shown;
 use crate::{Budget, Kind, Limit, Notes, Part, Policy, Unscannable};
 use crate::{bytes::count, check, content, name, text};
 use sha2::{Digest as _, Sha256};
@@ -123,10 +124,15 @@ impl Walk<'_> {
         let names = Proof::<Names>::of(|| {
             view.name
                 .into_iter()
-                .for_each(|name| name::check(name, &mut notes));
+                .for_each(|name| name::check(name, view.bytes, &mut notes));
             claim::check(&ending, kind, !view.place.is_empty(), &mut notes)
         });
-        let rules = Proof::<Rules>::of(|| self.rules(view.bytes, decoded_text, &mut notes));
+        let shown = Shown {
+            kind,
+            ending: &ending,
+            text: decoded_text.unwrap_or_default(),
+        };
+        let rules = Proof::<Rules>::of(|| self.rules(view.bytes, &shown, &mut notes));
         let secrets = Proof::<Secrets>::of(|| self.secrets(kind, view, decoded_text, &mut notes));
         let mut level = Level {
             notes,
@@ -159,17 +165,16 @@ impl Walk<'_> {
     fn rules(
         &mut self,
         bytes: &[u8],
-        text: Option<&str>,
+        shown: &Shown<'_>,
         notes: &mut Notes,
     ) -> Result<(), Unscannable> {
-        self.policy.rules.run(bytes, notes, self.budget)?;
-        match text {
-            // A text that was not decoded is the bytes themselves.
-            Some(text) if !std::ptr::eq(text.as_bytes(), bytes) => {
-                self.policy.rules.run(text.as_bytes(), notes, self.budget)
-            }
-            _ => Ok(()),
+        let (rules, text) = (&self.policy.rules, shown.text.as_bytes());
+        rules.run(bytes, shown, notes, self.budget)?;
+        // A text that was not decoded is the bytes themselves.
+        if text.is_empty() || std::ptr::eq(text, bytes) {
+            return Ok(());
         }
+        rules.run(text, shown, notes, self.budget)
     }
 
     /// Packed bytes hold no text of their own; what they unpack to is a view by itself.

@@ -206,11 +206,28 @@ fn judge(tag: &str, behind: &str) -> Option<(Severity, &'static str)> {
         None => (false, tag.trim_start_matches('!')),
     };
     if let Some(python) = name.strip_prefix("python/") {
-        let kinds = ["object/apply:", "object/new:", "name:", "module:"];
-        let called = kinds.iter().find_map(|kind| python.strip_prefix(kind))?;
-        let calls = called.starts_with(|c: char| c.is_alphabetic() || c == '_');
-        let message = "YAML that calls Python functions when it is loaded";
-        return calls.then_some((Severity::Malicious, message));
+        let begins = |name: &&str| name.starts_with(|c: char| c.is_alphabetic() || c == '_');
+        let strip = |kinds: [&str; 2]| {
+            let named = kinds.iter().find_map(|kind| python.strip_prefix(kind));
+            named.filter(begins)
+        };
+        if strip(["object/apply:", "object/new:"]).is_some() {
+            let message = "YAML that calls Python functions when it is loaded";
+            return Some((Severity::Malicious, message));
+        }
+        // Settings of tools name functions of theirs so; what is named is imported, and not called.
+        let named = strip(["name:", "module:"])?;
+        let is_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
+        let named = &named[..named.find(|c| !is_path(c)).unwrap_or(named.len())];
+        let evil = is_evil(named) || standing(named, "") == Standing::Evil;
+        return Some(if evil {
+            (Severity::Malicious, "YAML that hands out what runs code")
+        } else {
+            (
+                Severity::Active,
+                "YAML that imports Python modules when it is loaded",
+            )
+        });
     }
     let ruby = name
         .strip_prefix("ruby/")
@@ -294,6 +311,13 @@ mod tests {
             judged(check_yaml, text, Some(Malicious));
         }
         judged(check_yaml, "!!a.b.C [\"x\"]", Some(Suspicious));
+        for text in [
+            "emoji_index: !!python/name:material.extensions.emoji.twemoji\n",
+            "format: !!python/name:pymdownx.superfences.fence_code_format ''\n",
+            "a: !!python/module:math\n",
+        ] {
+            judged(check_yaml, text, Some(Severity::Active));
+        }
         for text in [
             "a: !!float 1\nb: !Ref x\nc: !Sub \"${a}!b\"\n- !!a.b.C {d: 1}\n",
             "%TAG !e! tag:example.invalid,2000:\n---\n!e!foo [1]\n",

@@ -50,6 +50,11 @@ pub fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), U
     html::check(&prose.text, notes, budget)
 }
 
+/// The text without its code.
+pub(crate) fn prose(text: &str) -> String {
+    blocks::without_code(text).text
+}
+
 /// A diagram is drawn from a block of code, links and all.
 fn diagrams(bodies: &[String], notes: &mut Notes) {
     for (number, body) in bodies.iter().enumerate() {

@@ -17,15 +17,10 @@ pub fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), U
             }
         })?;
     let empty = Vec::new();
-    // Which of both a reader takes goes by the version that the notebook names.
-    let sheets = notebook.get("worksheets").and_then(Value::as_array);
-    let holders = sheets.into_iter().flatten().chain([&notebook]);
-    let cells = holders.filter_map(|holder| holder.get("cells")?.as_array());
-    let cells = cells.flatten();
-    for (number, cell) in cells.enumerate() {
+    for (number, cell) in cells(&notebook).enumerate() {
         let place = format!("cell {}", number + 1);
         budget.charge(64)?;
-        let source = joined(cell.get("source")) + &joined(cell.get("input"));
+        let source = source(cell);
         match cell.get("cell_type").and_then(Value::as_str) {
             Some("markdown" | "heading") => {
                 within(&place, &source, markdown::check, notes, budget)?;
@@ -64,6 +59,33 @@ pub fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), U
         strings(widgets, notes, budget)?;
     }
     Ok(())
+}
+
+/// What a kernel or an export carries out: the cells that are not prose, in one line, as a command may
+/// go over several. Nothing where the text is no notebook.
+pub(crate) fn sources(text: &str) -> Option<String> {
+    let notebook: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).ok()?;
+    let is_prose = |cell: &Value| {
+        let kind = cell.get("cell_type").and_then(Value::as_str);
+        matches!(kind, Some("markdown" | "heading"))
+    };
+    let sources: Vec<String> = cells(&notebook)
+        .filter(|cell| !is_prose(cell))
+        .map(source)
+        .collect();
+    Some(sources.join("\n").replace('\n', " "))
+}
+
+/// Which of both a reader takes goes by the version that the notebook names.
+fn cells(notebook: &Value) -> impl Iterator<Item = &Value> {
+    let sheets = notebook.get("worksheets").and_then(Value::as_array);
+    let holders = sheets.into_iter().flatten().chain([notebook]);
+    let cells = holders.filter_map(|holder| holder.get("cells")?.as_array());
+    cells.flatten()
+}
+
+fn source(cell: &Value) -> String {
+    joined(cell.get("source")) + &joined(cell.get("input"))
 }
 
 /// A text, or the lines of one.

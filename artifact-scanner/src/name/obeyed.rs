@@ -1,5 +1,7 @@
 //! Which files does a program obey only because of what they are called, or where they lie?
 
+use super::git;
+
 /// By the name alone, in small letters.
 const NAMES: &[&str] = &[
     // Shells and sessions.
@@ -49,9 +51,6 @@ const NAMES: &[&str] = &[
     // Tools that fetch and build.
     ".condarc",
     ".curlrc",
-    ".gitattributes",
-    ".gitconfig",
-    ".gitmodules",
     ".hgrc",
     ".netrc",
     ".npmrc",
@@ -97,13 +96,9 @@ const PLACES: &[&str] = &[
     ".config/environment.d/*",
     ".config/fish/config.fish",
     ".config/fish/conf.d/*",
-    ".config/git/config",
     ".config/systemd/user/*",
     ".emacs.d/init.el",
-    ".git/config",
-    ".git/config.worktree",
     ".git/hooks/*",
-    ".git/modules/*/config",
     ".git/modules/*/hooks/*",
     ".gnupg/gpg.conf",
     ".hg/hgrc",
@@ -119,8 +114,18 @@ const PLACES: &[&str] = &[
     "etc/profile.d/*",
 ];
 
+/// Settings of git: what they say tells whether they do more than name branches and addresses.
+const SETTINGS: &[&str] = &[
+    ".config/git/config",
+    ".git/config",
+    ".git/config.worktree",
+    ".git/modules/*/config",
+    ".gitconfig",
+    ".gitmodules",
+];
+
 /// The path is in small letters.
-pub(super) fn is_obeyed(path: &str) -> bool {
+pub(super) fn is_obeyed(path: &str, content: &[u8]) -> bool {
     let steps: Vec<&str> = path
         .split('/')
         // Systems drop these, and the old short name is the same folder.
@@ -139,6 +144,12 @@ pub(super) fn is_obeyed(path: &str) -> bool {
                 .zip(steps.iter().rev())
                 .all(|(wanted, step)| wanted == "*" || wanted == *step)
     };
+    if name == &".gitattributes" {
+        return !git::is_plain_attributes(content);
+    }
+    if SETTINGS.iter().any(lies_at) {
+        return !git::is_plain(content);
+    }
     // What comes with every repository as a sample is not run.
     NAMES.contains(name) || !name.ends_with(".sample") && PLACES.iter().any(lies_at)
 }
@@ -160,7 +171,7 @@ mod tests {
             "x/pip.conf",
             ".rprofile",
         ] {
-            assert!(is_obeyed(path), "{path}");
+            assert!(is_obeyed(path, b"[alias]\n\ta = !id\n"), "{path}");
         }
         for path in [
             "config",
@@ -169,12 +180,13 @@ mod tests {
             ".git/head",
             ".gitignore",
             "ssh/config",
+            ".gitattributes",
             "startup/a.py",
             "a/hooks/x",
             "profile",
             "",
         ] {
-            assert!(!is_obeyed(path), "{path}");
+            assert!(!is_obeyed(path, b"[alias]\n\ta = !id\n"), "{path}");
         }
     }
 }
