@@ -4,7 +4,7 @@ use crate::bytes::{count, le16};
 use crate::{Budget, Unscannable};
 use std::borrow::Cow;
 
-/// The text that the bytes are, or nothing where they are not. UTF-8, UTF-16 and UTF-32 with a
+/// The text that the bytes are, or nothing where they are not. UTF-8 with few control characters, UTF-16 and UTF-32 with a
 /// mark, UTF-16 without one where every other byte says so, else Latin-1 without control characters.
 pub(crate) fn decode<'a>(
     bytes: &'a [u8],
@@ -29,7 +29,8 @@ pub(crate) fn decode<'a>(
     }
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if let Ok(text) = std::str::from_utf8(bytes) {
-        return Ok(Some(Cow::Borrowed(text)).filter(|text| is_text(text)));
+        let is_text = is_text(text) || has_few_controls(bytes);
+        return Ok(is_text.then_some(Cow::Borrowed(text)));
     }
     if holds_control(bytes) {
         return Ok(None);
@@ -66,6 +67,13 @@ fn unmarked(bytes: &[u8]) -> Option<bool> {
 /// Text may hold colour codes and form feeds, but not many controls and no NUL.
 fn is_text(text: &str) -> bool {
     !holds_control(text.as_bytes())
+}
+
+/// A terminal rings and shifts its letters, an editor's commands and a manual's pages are marked: one
+/// byte in fifty, and never NUL, which ends what others read.
+fn has_few_controls(bytes: &[u8]) -> bool {
+    let controls = bytes.iter().filter(|byte| is_control(**byte)).count();
+    controls * 50 <= bytes.len() && memchr::memchr(0, bytes).is_none()
 }
 
 /// Looks at many bytes at a time: within a chunk nothing ends the loop.
@@ -117,6 +125,10 @@ mod tests {
         check(b"<\0s\0v\0g\0>\0", Some("<svg>"));
         check(b"caf\xe9\n", Some("caf\u{e9}\n"));
         check(b"\x80\x02}q\x00.", None);
+        let rings = format!("{}\x07\x0f\n", "done ".repeat(20));
+        check(rings.as_bytes(), Some(&rings));
+        check(b"done\x07\x0f\n", None);
+        check(format!("{}\0\n", "done ".repeat(20)).as_bytes(), None);
         check(b"\x89PNG\r\n\x1a\n", None);
     }
 }

@@ -7,8 +7,8 @@ mod style;
 
 pub(super) use style::style;
 
-use address::leaves_web;
 pub(super) use address::{Scheme, carries_data, is_script, on_share};
+use address::{is_player, leaves_web};
 
 use super::markup::{Tag, Token, Tokens};
 use super::{decode, script};

@@ -30,16 +30,6 @@ const STARTS: [&str; 17] = [
     "shell:",
     "hcp:",
 ];
-/// Hosts that draw what stands in the address: the data is the picture.
-const DRAWS: [&str; 7] = [
-    "mermaid.ink",
-    "quickchart.io",
-    "latex.codecogs.com",
-    "kroki.io",
-    "www.plantuml.com",
-    "chart.googleapis.com",
-    "private-user-images.githubusercontent.com",
-];
 
 /// Looks at Markdown and the HTML within.
 pub fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), Unscannable> {
@@ -218,7 +208,7 @@ fn address(
             "a link starts a program of the machine",
         ),
         Scheme::Other if picture && script::external(&head) => {
-            if carries_data(&head) && !is_drawn(&head) {
+            if carries_data(&head) {
                 notes.find(
                     "markdown.exfiltration",
                     Severity::Suspicious,
@@ -248,14 +238,6 @@ fn is_share(address: &str) -> bool {
 fn starts_program(address: &str) -> bool {
     let lower = decode::head(address, 32).to_ascii_lowercase();
     STARTS.iter().any(|scheme| lower.starts_with(scheme))
-}
-
-/// Whether the address is of a host that draws its pictures from their addresses.
-fn is_drawn(address: &str) -> bool {
-    let host = address
-        .strip_prefix("https://")
-        .map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
-    host.is_some_and(|host| DRAWS.contains(&host))
 }
 
 #[cfg(test)]

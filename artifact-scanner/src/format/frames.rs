@@ -1,8 +1,11 @@
 //! Whether files of instruments and systems are whole by their frame: MATLAB, netCDF, IDL, FITS,
-//! records of Fortran, fonts, time zones.
+//! records of Fortran, fonts, time zones, catalogues of messages, icons.
 //!
 //! Their numbers are not looked at. What is packed within, and what stands behind the end, is
 //! handed on.
+
+mod icons;
+mod messages;
 
 use super::trailing;
 use crate::bytes::{be16, be32, be64, count, index, le32, slice};
@@ -19,6 +22,8 @@ pub(crate) fn sniff(bytes: &[u8]) -> Option<&'static str> {
         _ if starts(b"SR\0\x04") || starts(b"SR\0\x06") => "IDL",
         _ if starts(b"SIMPLE  =") => "FITS",
         _ if starts(b"TZif") => "a time zone",
+        _ if icons::is_icon(bytes) => "icons",
+        _ if messages::is_catalogue(bytes) => "messages",
         _ if is_font(bytes) => "a font",
         _ if matrix(bytes, 0).is_some() => "MATLAB 4",
         _ if records(bytes) => "Fortran",
@@ -39,6 +44,8 @@ pub(crate) fn check(
         "IDL" => idl(bytes, budget)?,
         "FITS" => fits(bytes)?,
         "a time zone" => zone(bytes).ok_or(Unscannable::Corrupt)?,
+        "icons" => icons::end(bytes, notes, budget)?,
+        "messages" => messages::end(bytes, budget)?,
         "a font" => font(bytes).ok_or(Unscannable::Corrupt)?,
         // It was walked to be told.
         "Fortran" => bytes.len(),

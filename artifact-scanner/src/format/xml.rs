@@ -87,13 +87,16 @@ pub(crate) fn declarations(text: &str, notes: &mut Notes) {
 const SHEETS_MAX: usize = 100;
 
 /// Hosts of definitions that everybody names and that readers have with them.
-const DEFINITIONS: [&str; 6] = [
+const DEFINITIONS: [&str; 9] = [
     "://www.w3.org/",
     "://java.sun.com/",
     "://www.oasis-open.org/",
     "://docbook.org/",
     "://www.docbook.org/",
     "://www.apple.com/DTDs/",
+    "://www.freedesktop.org/",
+    "://dtd.nlm.nih.gov/",
+    "://jats.nlm.nih.gov/",
 ];
 
 fn external(doctype: &str, notes: &mut Notes) {
@@ -107,8 +110,8 @@ fn external(doctype: &str, notes: &mut Notes) {
         c == '[' && quote.is_none()
     });
     let head = &doctype[..subset.unwrap_or(doctype.len())];
-    let known = DEFINITIONS.iter().any(|host| head.contains(host));
-    let remote = head.contains("://") && !known;
+    let is_known = |at: usize| DEFINITIONS.iter().any(|host| head[at..].starts_with(host));
+    let remote = head.match_indices("://").any(|(at, _)| !is_known(at));
     if (head.contains("SYSTEM") || head.contains("PUBLIC")) && remote || head.contains("file:") {
         notes.find(
             "xml.external_dtd",

@@ -2,6 +2,28 @@
 
 use super::super::decode;
 
+/// Places that draw what stands in the address: the data is the picture.
+const DRAWS: [&str; 9] = [
+    "badgen.net/badge/",
+    "chart.googleapis.com/",
+    "img.shields.io/badge/",
+    "kroki.io/",
+    "latex.codecogs.com/",
+    "mermaid.ink/",
+    "private-user-images.githubusercontent.com/",
+    "quickchart.io/",
+    "www.plantuml.com/",
+];
+/// Where films and maps are meant to be framed from; what stands there cannot lead on.
+const PLAYERS: [&str; 6] = [
+    "player.vimeo.com/video/",
+    "www.google.com/maps/embed",
+    "www.openstreetmap.org/export/embed.html",
+    "www.youtube-nocookie.com/embed/",
+    "www.youtube.com/embed/",
+    "youtube.com/embed/",
+];
+
 /// The scheme of an address, as far as it matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Scheme {
@@ -71,9 +93,28 @@ pub(in super::super) fn on_share(address: &str) -> bool {
     !here && (slashes == 2 || slashes > 3)
 }
 
+/// Whether the address is of a place that draws its pictures from their addresses, and fetches nothing
+/// from another that the address names.
+fn is_drawn(address: &str) -> bool {
+    let rest = address.strip_prefix("https://").unwrap_or_default();
+    let fetches = ["/dynamic/", "url="].iter().any(|word| rest.contains(word));
+    !fetches && DRAWS.iter().any(|place| rest.starts_with(place))
+}
+
+/// Whether a frame shows a film or a map of one of those who let anybody frame them.
+pub(super) fn is_player(address: &str) -> bool {
+    let rest = address.trim();
+    let rest = rest.strip_prefix("https:").unwrap_or(rest);
+    let rest = rest.strip_prefix("//").unwrap_or_default();
+    PLAYERS.iter().any(|player| rest.starts_with(player))
+}
+
 /// Whether an address has data in it that was encoded to be carried out.
 pub(in super::super) fn carries_data(address: &str) -> bool {
     let address = address.split('#').next().unwrap_or("");
+    if is_drawn(address.trim()) {
+        return false;
+    }
     let Some(path) = address.find("//").and_then(|at| {
         address[at + 2..]
             .find('/')
@@ -184,8 +225,35 @@ mod tests {
         assert!(!carries_data(
             "https://img.shields.io/badge/build-passing-green.svg?style=flat"
         ));
+        let data = "eAfQ6S1wfiWASPFS8qieK1tFB3Rgn6NkQRPQkxkCqfzGZwvtaPM36s0R";
+        assert!(!carries_data(&format!(
+            "https://img.shields.io/badge/a-b-c.svg?logo={data}"
+        )));
+        for place in [
+            "img.shields.io.a.invalid/badge/a-b-c.svg?logo",
+            "img.shields.io/endpoint?url=https://a.invalid/&d",
+            "img.shields.io/badge/dynamic/json?uri=https://a.invalid/&d",
+            "badgen.net/https/a.invalid/?d",
+        ] {
+            assert!(carries_data(&format!("https://{place}={data}")), "{place}");
+        }
         assert!(!carries_data(
             "https://a.invalid/static/0123456789abcdef0123456789abcdef/plot.png"
         ));
+    }
+
+    #[test]
+    fn players_are_told_from_what_is_called_like_them() {
+        assert!(is_player("https://www.youtube.com/embed/x?start=1"));
+        assert!(is_player("//player.vimeo.com/video/1"));
+        for address in [
+            "https://www.youtube.com/redirect?q=x",
+            "https://www.youtube.com.a.invalid/embed/x",
+            "https://www.youtube.com@a.invalid/embed/x",
+            "http://a.invalid/https://www.youtube.com/embed/x",
+            "www.youtube.com/embed/x",
+        ] {
+            assert!(!is_player(address), "{address}");
+        }
     }
 }

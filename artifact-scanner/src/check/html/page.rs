@@ -3,7 +3,7 @@
 use super::super::markup::Tag;
 use super::super::{decode, script};
 use super::opens::{data_address, handler, place, refresh, script_address};
-use super::{Scheme, carries_data, has_tags_that_act, is_script, on_share, style};
+use super::{Scheme, carries_data, has_tags_that_act, is_player, is_script, on_share, style};
 use crate::{Budget, Kind, Notes, Severity, Unscannable};
 
 /// What was seen of a page that only together says something.
@@ -157,7 +157,8 @@ impl Page {
                     .iter()
                     .find_map(|name| tag.attribute(name))
                     .unwrap_or("");
-                if script::external(address) && !script::known_host(address) {
+                let known = script::known_host(address) || is_player(address);
+                if script::external(address) && !known {
                     notes.find(
                         "html.frame_elsewhere",
                         Severity::Suspicious,
