@@ -75,7 +75,11 @@ pub(crate) const ALL: &[Target] = &[
     of("hdf5", Kind::Hdf5, &["h5"]),
     of("safetensors", Kind::Safetensors, &["safetensors"]),
     of("pickle", Kind::Pickle, &["pkl", "pickle"]),
-    of("frame", Kind::Frame, &["mat", "nc", "npy", "wav"]),
+    of(
+        "frame",
+        Kind::Frame,
+        &["ico", "mat", "mo", "nc", "npy", "wav"],
+    ),
     of("zip", Kind::Zip, &["zip", "npz", "pt", "odt"]),
     of("tar", Kind::Tar, &["tar"]),
     of("gzip", Kind::Gzip, &["gz", "svgz", "tgz"]),

@@ -22,6 +22,7 @@ random.seed(1)
 import containers  # noqa: E402
 import data  # noqa: E402
 import documents  # noqa: E402
+import forms  # noqa: E402
 import pages  # noqa: E402
 
 
@@ -59,6 +60,8 @@ def families():
     yield "svg", pages.drawings()
     yield "xml", pages.xmls()
     yield "benign", data.harmless()
+    # Behind the rest, so that no sample that is stored changes its number.
+    yield from forms.all_families()
 
 
 def escaped(name):
