@@ -242,7 +242,8 @@ fn as_bytes(
         }
         Kind::Unknown => {
             around(kind, subject, notes);
-            if subject.is_within || policy.unknown_types == UnknownTypes::Accept {
+            let is_data = subject.is_within && !sealed::is_called(subject.ending);
+            if is_data || policy.unknown_types == UnknownTypes::Accept {
                 return Ok(());
             }
             Err(Unscannable::Unsupported)
@@ -293,7 +294,8 @@ fn acts_in_xml(
     notes: &mut Notes,
     budget: &mut crate::Budget,
 ) -> Result<(), Unscannable> {
-    const SPACES: [&str; 2] = ["http://www.w3.org/1999/xhtml", "http://www.w3.org/2000/svg"];
+    const PAGE: &str = "http://www.w3.org/1999/xhtml";
+    const SPACES: [&str; 2] = [PAGE, "http://www.w3.org/2000/svg"];
     const ACTS: [&str; 4] = [
         "svg.script",
         "svg.handler",
@@ -305,6 +307,16 @@ fn acts_in_xml(
         check::svg::check(text, &mut own, budget)?;
         notes.copy(&own, |finding| ACTS.contains(&finding.rule));
     }
+    if check::xml::names_space(text, &[PAGE], budget)? {
+        // Forms, frames and turns to another page do what they do on a page.
+        let mut own = Notes::default();
+        check::html::check_xml(text, &mut own, budget)?;
+        notes.copy(&own, |finding| finding.severity >= Severity::Suspicious);
+        for part in own.take_parts() {
+            notes.part(part.place, part.name, part.kind, part.bytes);
+        }
+    }
+    check::loaders::check_xml(text, notes, budget)?;
     check::csv::sheet::attributes(text, notes, budget)?;
     check::office::check_flat(text, notes, budget)
 }

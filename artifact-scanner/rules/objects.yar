@@ -1,0 +1,83 @@
+// Objects that were written down by a language's own means: whoever reads them back calls what they name.
+rule java_objects
+{
+    meta:
+        severity = "suspicious"
+        message = "serialized objects of Java, which call code when they are read"
+    strings:
+        $raw = { AC ED 00 05 (70|71|72|73|74|75|76|77|78|79|7A|7B|7C|7D|7E) }
+        $base64 = /rO0ABX[A-Za-z0-9+\/_-]{8}/
+        $hex = /aced00057[0-9a-e][0-9a-f]{8}/ nocase
+    condition:
+        $raw at 0 or $base64 or $hex
+}
+
+rule java_gadgets
+{
+    meta:
+        severity = "malicious"
+        message = "serialized objects of Java that start programs when they are read"
+    strings:
+        $raw = { AC ED 00 05 }
+        $a = "org.apache.commons.collections"
+        $b = "org.apache.xalan.xsltc.trax.TemplatesImpl"
+        $c = "com.sun.org.apache.xalan.internal.xsltc.trax.TemplatesImpl"
+        $d = "com.sun.rowset.JdbcRowSetImpl"
+        $e = "sun.reflect.annotation.AnnotationInvocationHandler"
+        $f = "org.codehaus.groovy.runtime."
+        $g = "java.rmi.server.RemoteObjectInvocationHandler"
+        $h = "bsh.XThis"
+    condition:
+        $raw at 0 and any of ($a, $b, $c, $d, $e, $f, $g, $h)
+}
+
+rule net_objects
+{
+    meta:
+        severity = "suspicious"
+        message = "serialized objects of .NET, which call code when they are read"
+    strings:
+        $raw = { 00 01 00 00 00 FF FF FF FF 01 00 00 00 00 00 00 00 }
+        $base64 = "\x00\x01\x00\x00\x00\xff\xff\xff\xff\x01\x00\x00\x00\x00" base64
+    condition:
+        $raw at 0 or $base64
+}
+
+rule php_objects
+{
+    meta:
+        severity = "suspicious"
+        message = "serialized objects of PHP, which call code when they are read"
+    strings:
+        $text = /(^|[;{}"'\s=|,:(])[OC]:\+?\d{1,3}:\\{0,3}"(st[^d"]|s[^t"]|[A-Za-rt-z_\\][A-Za-z0-9_\\])[A-Za-z0-9_\\]{0,100}":\d{1,5}:\{/
+        $escaped = /[OC]:\+?\d{1,3}:\\{1,3}"(st[^d"]|s[^t"]|[A-Za-rt-z_\\][A-Za-z0-9_\\])[A-Za-z0-9_\\]{0,100}\\{1,3}":\d{1,5}:\{/
+        $base64 = /Tzo([w-z0-35]OiJ|4OiJ[^z]|4OiJz[^d]|[w-z0-5][MNO][DTjz]oi)[A-Za-z0-9+\/]{8}/
+        $archive = /__HALT_COMPILER\(\);\s{0,2}(\?>)?\r?\n?[\x00-\xff]{3}\x00/
+    condition:
+        any of them
+}
+
+rule ruby_objects
+{
+    meta:
+        severity = "suspicious"
+        message = "serialized objects of Ruby, which call code when they are read"
+    strings:
+        $raw = { 04 08 (6F 3A | 55 3A | 75 3A | 65 3A) }
+        $marshal = { 04 08 }
+        $gem = "Gem::"
+        $base64 = /BAh(vOg|VOg|1Og|bC[A-Za-z0-9+\/]{3}R2VtOj)[A-Za-z0-9+\/]{6}/
+    condition:
+        $raw at 0 or ($marshal at 0 and $gem) or $base64
+}
+
+rule typed_json
+{
+    meta:
+        severity = "malicious"
+        message = "JSON that names a class which runs code when a loader makes an object of it"
+    strings:
+        $wrapped = /\[\s*"(com\.sun\.rowset\.JdbcRowSetImpl|(com\.sun\.)?org\.apache\.xalan\.[a-z.]{0,20}trax\.TemplatesImpl|org\.springframework\.context\.support\.(ClassPath|FileSystem)XmlApplicationContext|ch\.qos\.logback\.core\.db\.[A-Za-z]{1,40}|com\.mchange\.v2\.c3p0\.[A-Za-z]{1,40}|org\.apache\.ibatis\.datasource\.jndi\.JndiDataSourceFactory|javax\.swing\.JEditorPane)"\s*,/
+    condition:
+        $wrapped
+}
