@@ -81,3 +81,44 @@ rule typed_json
     condition:
         $wrapped
 }
+
+rule state_that_runs
+{
+    meta:
+        severity = "malicious"
+        message = "objects of Python whose state is source, which they run when they are loaded"
+    strings:
+        $key = "_parse_arg_template"
+        $yaml = "python/object"
+        $json = "py/object"
+    condition:
+        $key and ($yaml or $json)
+}
+
+rule sql_that_runs
+{
+    meta:
+        severity = "suspicious"
+        message = "a dump of a database that starts a program when it is loaded"
+    strings:
+        $sqlite = /(^|\n)\.(shell|system)\s+[^\s]/
+        $psql = /(^|\n)\\!\s*[a-z\/]/
+        $copy = /\bCOPY\s[^;]{1,200}\b(FROM|TO)\s+PROGRAM\s+'/ nocase
+        $sql = /\b(CREATE\s+TABLE|INSERT\s+INTO|BEGIN\s+TRANSACTION|SELECT\s)/ nocase
+    condition:
+        $copy or (($sqlite or $psql) and $sql)
+}
+
+rule pages_that_run
+{
+    meta:
+        severity = "suspicious"
+        message = "a drawing or a text that starts a program when it is shown or set"
+    strings:
+        $postscript = /\(%pipe%[^)]{1,200}\)/
+        $latex = /\\(immediate\s*\\)?write18\s*\{/
+        $latex_pipe = /\\input\s*\{?\s*"?\|/
+        $logging = /\nargs\s*=\s*\(?\s*__import__\s*\(/
+    condition:
+        any of them
+}

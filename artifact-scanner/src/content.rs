@@ -32,6 +32,11 @@ pub(crate) fn read(
 ) -> Result<(), Unscannable> {
     let bytes = subject.bytes;
     sink.budget().charge(count(bytes.len()) + 1)?;
+    if kind != Kind::Pickle && subject.text.is_none() {
+        let mut notes = std::mem::take(sink.notes());
+        check::pickle::check_beside(bytes, &mut notes, sink.budget());
+        *sink.notes() = notes;
+    }
     match kind {
         Kind::Gzip | Kind::Bzip2 | Kind::Xz | Kind::Zstd | Kind::Zlib | Kind::Lz4 | Kind::Lzma => {
             return archive::stream::read(kind, bytes, subject.name, sink);
@@ -242,6 +247,16 @@ fn as_bytes(
         }
         Kind::Unknown => {
             around(kind, subject, notes);
+            if matches!(
+                subject.ending,
+                "pkl" | "pickle" | "p" | "joblib" | "pt" | "pth"
+            ) {
+                match check::pickle::check(bytes, notes, budget) {
+                    // That it breaks off is told where it is a file of its own.
+                    Ok(()) | Err(Unscannable::Corrupt) => {}
+                    Err(reason) => return Err(reason),
+                }
+            }
             let is_data = subject.is_within && !sealed::is_called(subject.ending);
             if is_data || policy.unknown_types == UnknownTypes::Accept {
                 return Ok(());

@@ -2,7 +2,8 @@
 
 use super::unpack::pump;
 use super::{Sink, path};
-use crate::{Limit, Part, Unscannable};
+use crate::bytes::{index, le64};
+use crate::{Limit, Part, Severity, Unscannable};
 use sevenz_rust2::{Archive, ArchiveEntry, BlockDecoder, Error, Password};
 use std::io::{Cursor, Read};
 
@@ -34,7 +35,30 @@ pub(crate) fn read(bytes: &[u8], sink: &mut dyn Sink) -> Result<(), Unscannable>
         });
         end.and(walked.map_err(|error| reason(&error)))?;
     }
+    let after = header_end(bytes).and_then(|end| bytes.get(end..));
+    if let Some(rest) = after.filter(|rest| rest.iter().any(|byte| *byte != 0)) {
+        let offset = bytes.len() - rest.len();
+        sink.notes().find(
+            "polyglot.trailing",
+            Severity::Suspicious,
+            format!("offset {offset}"),
+            "bytes follow the end of the archive",
+        );
+        sink.member(Part {
+            place: format!("offset {offset}"),
+            name: None,
+            kind: None,
+            bytes: rest.to_vec(),
+        });
+    }
     Ok(())
+}
+
+/// Where the header ends, which is the last of an archive.
+fn header_end(bytes: &[u8]) -> Option<usize> {
+    const FIRST: usize = 32;
+    let end = le64(bytes, 12)?.checked_add(le64(bytes, 20)?)?;
+    index(end).checked_add(FIRST)
 }
 
 fn holds(entry: &ArchiveEntry) -> bool {

@@ -1,6 +1,6 @@
 //! Files that are one stream under a compression: gzip, bzip2, xz, zstd, zlib, lz4, lzma.
 
-use super::unpack::{Unpacked, lzma, pump};
+use super::unpack::{Unpacked, lzma_frame, pump};
 use super::{Sink, aside};
 use crate::{Kind, Limit, Part, Severity, Unscannable};
 
@@ -81,7 +81,7 @@ fn is_frame(kind: Kind, bytes: &[u8]) -> bool {
         Kind::Xz => bytes.starts_with(b"\xfd7zXZ\0"),
         Kind::Zstd => skippable || bytes.starts_with(b"\x28\xb5\x2f\xfd"),
         Kind::Lz4 => bytes.starts_with(b"\x04\x22\x4d\x18"),
-        // It is recognised by its first bytes, and no second follows it.
+        // It is recognised by its first bytes; readers join a second that follows it.
         Kind::Lzma => bytes.first() == Some(&0x5d),
         Kind::Zlib => bytes.first().is_some_and(|first| first & 0x0f == 8),
         _ => false,
@@ -98,12 +98,7 @@ fn frame(kind: Kind, rest: &mut &[u8], sink: &mut dyn Sink) -> Unpacked {
             lzma_rust2::XzReader::new_mem_limit(&mut *rest, false, 96 << 10),
             sink.budget(),
         ),
-        Kind::Lzma => {
-            let unpacked = lzma(*rest, sink.budget());
-            // How much it took is not told.
-            *rest = &[];
-            unpacked
-        }
+        Kind::Lzma => lzma_frame(rest, sink.budget()),
         Kind::Zstd => zstd(rest, sink),
         Kind::Lz4 => pump(
             lz4_flex::frame::FrameDecoder::new(&mut *rest),
@@ -187,6 +182,22 @@ mod tests {
         assert_eq!(kept.members[0].bytes, b"abcd");
         assert_eq!(kept.members[0].name.as_deref(), Some("x.csv"));
         assert_eq!(kept.members[1].bytes, b"tail");
+        assert_eq!(kept.rules(), ["polyglot.trailing"]);
+    }
+
+    #[test]
+    fn streams_of_lzma_are_joined_and_the_tail_is_seen() {
+        let stream = |packed: &[u8]| {
+            let head = b"\x5d\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff\0";
+            [head, packed, b"\xff\xff\xff\xff\xf0\0\0\0"].concat()
+        };
+        let streams = [stream(b"\x30\x98\x9c"), stream(b"\x31\x99\x1c")].concat();
+        let mut kept = Kept::new(Limits::default());
+        read(Kind::Lzma, &streams, "x.csv.lzma", &mut kept).expect("readable");
+        assert_eq!(kept.members[0].bytes, b"abcd");
+        assert!(kept.rules().is_empty());
+        let bytes = [&streams, &b"tail"[..]].concat();
+        read(Kind::Lzma, &bytes, "x.csv.lzma", &mut kept).expect("readable");
         assert_eq!(kept.rules(), ["polyglot.trailing"]);
     }
 

@@ -14,12 +14,30 @@ struct Extended {
     link: Option<String>,
     size: Option<u64>,
     real_size: Option<u64>,
+    /// It has holes, and where it says so before its data.
+    sparse: bool,
+    map_first: bool,
+}
+
+impl Extended {
+    /// What is said of all members holds where nothing is said of this one.
+    fn or(self, all: &Self) -> Self {
+        Self {
+            path: self.path.or_else(|| all.path.clone()),
+            link: self.link.or_else(|| all.link.clone()),
+            size: self.size.or(all.size),
+            real_size: self.real_size.or(all.real_size),
+            sparse: self.sparse || all.sparse,
+            map_first: self.map_first || all.map_first,
+        }
+    }
 }
 
 /// Walks the archive; what follows its end is handed on.
 pub(crate) fn read(bytes: &[u8], sink: &mut dyn Sink) -> Result<(), Unscannable> {
     let mut at = 0;
     let mut extended = Extended::default();
+    let mut all = Extended::default();
     let mut links = HashSet::new();
     while let Some(header) = slice(bytes, at, BLOCK) {
         if header.iter().all(|byte| *byte == 0) {
@@ -32,8 +50,8 @@ pub(crate) fn read(bytes: &[u8], sink: &mut dyn Sink) -> Result<(), Unscannable>
         let kind = header[156];
         let own_size = number(&header[124..136]).ok_or(Unscannable::Corrupt)?;
         let size = match kind {
-            b'x' | b'g' | b'L' | b'K' => own_size,
-            _ => extended.size.unwrap_or(own_size),
+            b'x' | b'X' | b'g' | b'L' | b'K' => own_size,
+            _ => extended.size.or(all.size).unwrap_or(own_size),
         };
         let mut start = at + BLOCK;
         if kind == b'S' {
@@ -50,14 +68,18 @@ pub(crate) fn read(bytes: &[u8], sink: &mut dyn Sink) -> Result<(), Unscannable>
         let data = slice(bytes, start, stored).ok_or(Unscannable::Corrupt)?;
         at = start.saturating_add(stored.div_ceil(BLOCK).saturating_mul(BLOCK));
         match kind {
-            b'x' | b'g' => {
+            b'x' | b'X' => {
                 aside::search("records", data, sink)?;
                 pax(data, &mut extended)?;
+            }
+            b'g' => {
+                aside::search("records", data, sink)?;
+                pax(data, &mut all)?;
             }
             b'L' => extended.path = Some(string(data)),
             b'K' => extended.link = Some(string(data)),
             _ => {
-                let before = std::mem::take(&mut extended);
+                let before = std::mem::take(&mut extended).or(&all);
                 member(header, data, before, &mut links, sink);
             }
         }
@@ -118,6 +140,28 @@ fn member(
         ),
         _ => {}
     }
+    let is_folder = header[156] == b'5' || header[156] == 0 && name.ends_with('/');
+    if is_folder && !data.is_empty() {
+        notes.find(
+            "archive.two_views",
+            Severity::Suspicious,
+            name.as_str(),
+            "a folder has data, which some unpackers read as members",
+        );
+    }
+    let is_sparse = extended.sparse || header[156] == b'S';
+    if is_sparse {
+        notes.find(
+            "archive.sparse",
+            Severity::Suspicious,
+            name.as_str(),
+            "the member has holes: its content is not what stands in the archive",
+        );
+    }
+    let data = match map_end(data).filter(|_| extended.map_first) {
+        Some(end) => data.get(end..).unwrap_or_default(),
+        None => data,
+    };
     // A folder whose group is inherited is common and harmless.
     let guarded = if header[156] == b'5' { 0o4000 } else { 0o6000 };
     if number(&header[100..108]).is_some_and(|mode| mode & guarded != 0) {
@@ -240,6 +284,24 @@ fn sparse_end(bytes: &[u8], at: usize) -> Option<usize> {
     Some(end)
 }
 
+/// Where the map of a sparse member ends that stands before its data: a number of pieces, and of each
+/// its place and its length, a line each.
+fn map_end(data: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    let mut line = || {
+        let rest = data.get(at..)?;
+        let length = memchr::memchr(b'\n', rest)?;
+        at += length + 1;
+        let number = std::str::from_utf8(&rest[..length]).ok()?;
+        Some((number.parse::<usize>().ok()?, at))
+    };
+    let (pieces, mut end) = line()?;
+    for _ in 0..pieces.checked_mul(2)? {
+        end = line()?.1;
+    }
+    Some(end.div_ceil(BLOCK) * BLOCK)
+}
+
 /// Records `length key=value\n`.
 fn pax(mut data: &[u8], extended: &mut Extended) -> Result<(), Unscannable> {
     while data.first().is_some_and(|byte| *byte != 0) {
@@ -249,6 +311,8 @@ fn pax(mut data: &[u8], extended: &mut Extended) -> Result<(), Unscannable> {
             b"path" | b"GNU.sparse.name" => extended.path = Some(value),
             b"linkpath" => extended.link = Some(value),
             b"size" => extended.size = Some(value.parse().map_err(|_| Unscannable::Corrupt)?),
+            b"GNU.sparse.major" => (extended.sparse, extended.map_first) = (true, value != "0"),
+            b"GNU.sparse.map" | b"GNU.sparse.offset" => extended.sparse = true,
             b"GNU.sparse.realsize" | b"GNU.sparse.size" => extended.real_size = value.parse().ok(),
             _ => {}
         }

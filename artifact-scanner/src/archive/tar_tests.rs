@@ -98,3 +98,50 @@ fn numbers_are_octal_or_of_base_256() {
     assert_eq!(number(&[0xff; 12]), None);
     assert_eq!(number(b"0000x"), None);
 }
+
+fn records(kind: u8, text: &str) -> Vec<u8> {
+    let mut length = text.len() + 2;
+    length += length.to_string().len();
+    let record = format!("{length} {text}\n");
+    let mut member = header("hdr", kind, count(record.len()), 0o644, "");
+    member.extend_from_slice(record.as_bytes());
+    member.resize(member.len().div_ceil(BLOCK) * BLOCK, 0);
+    member
+}
+
+#[test]
+fn a_member_is_called_what_its_readers_call_it() {
+    let names = |members: &[Vec<u8>]| {
+        let (kept, end) = walk(members);
+        assert_eq!(end, Ok(()));
+        kept.members
+            .iter()
+            .map(|part| part.name.clone().unwrap_or_default())
+            .collect::<Vec<_>>()
+    };
+    let two = [file("a.csv", b"1\n"), file("b.csv", b"2\n"), end()];
+    let old = [vec![records(b'X', "path=c.csv")], two.to_vec()].concat();
+    assert_eq!(names(&old), ["c.csv", "b.csv"]);
+    let all = [
+        vec![records(b'g', "path=c.csv"), records(b'x', "path=d.csv")],
+        two.to_vec(),
+    ];
+    assert_eq!(names(&all.concat()), ["d.csv", "c.csv"]);
+}
+
+#[test]
+fn what_unpackers_read_otherwise_is_told() {
+    let mut map = b"1\n0\n2\n".to_vec();
+    map.resize(BLOCK, 0);
+    map.extend(b"ab");
+    let sparse = [
+        records(b'x', "GNU.sparse.major=1"),
+        file("a.csv", &map),
+        end(),
+    ];
+    let (kept, _) = walk(&sparse);
+    assert_eq!(kept.rules(), ["archive.sparse"]);
+    assert_eq!(kept.members[0].bytes, b"ab");
+    let folder = [header("a/", 0, 512, 0o755, ""), vec![b'x'; BLOCK], end()];
+    assert_eq!(walk(&folder).0.rules(), ["archive.two_views"]);
+}

@@ -28,6 +28,14 @@ pub(crate) fn read(bytes: &[u8], sink: &mut dyn Sink) -> Result<(), Unscannable>
         walk.end?;
         return Err(Unscannable::Corrupt);
     };
+    if end.is_doubtful {
+        sink.notes().find(
+            "archive.two_views",
+            Severity::Suspicious,
+            "",
+            "two records tell where the directory is, and unpackers differ in which they read",
+        );
+    }
     let (directory, mut members) = walk.directory(&end, sink);
     if walk.overlaps(sink) {
         // A few show what the rest is; all of them would be the bomb.

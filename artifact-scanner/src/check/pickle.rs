@@ -5,17 +5,23 @@
 //! followed is suspicious or the end of the scan. What stands before a break counts, since a
 //! loader has carried it out by then.
 
+mod beside;
 mod calls;
 mod doers;
 pub(super) mod globals;
 mod machine;
+mod numbers;
 mod opcode;
+mod templates;
 mod values;
 
 #[cfg(test)]
 mod tests;
 
 use crate::{Budget, Kind, Limits, Notes, Severity, Unscannable};
+pub(crate) use beside::check_beside;
+
+use beside::hidden;
 use machine::{Halt, Machine};
 
 /// More streams in one file than this are not followed.
@@ -71,64 +77,6 @@ pub fn check(bytes: &[u8], notes: &mut Notes, budget: &mut Budget) -> Result<(),
 fn keep(own: &Notes, raw: bool, notes: &mut Notes) {
     let names = ["pickle.unknown_global", "pickle.dangerous_global"];
     notes.copy(own, |finding| !raw || names.contains(&finding.rule));
-}
-
-/// Looks for pickles within raw data behind the streams.
-fn hidden(
-    bytes: &[u8],
-    from: usize,
-    notes: &mut Notes,
-    budget: &mut Budget,
-) -> Result<(), Unscannable> {
-    let tail = &bytes[from..];
-    budget.charge(tail.len().max(1) as u64)?;
-    let mut tried = 0;
-    for found in memchr::memchr_iter(0x80, tail) {
-        if !matches!(tail.get(found + 1), Some(2..=5)) || tried > 10_000 {
-            continue;
-        }
-        tried += 1;
-        let mut own = Notes::default();
-        match Machine::new(bytes, 0).run(from + found, &mut own, budget) {
-            Err(Halt::Spent(reason)) => return Err(reason),
-            Err(Halt::Broken) => keep(&own, true, notes),
-            Ok(_) => keep(&own, false, notes),
-        }
-    }
-    in_text(bytes, from, notes, budget)
-}
-
-/// Looks for calls of the oldest form, which is text: `c`, a module, a name, each on a line.
-fn in_text(
-    bytes: &[u8],
-    from: usize,
-    notes: &mut Notes,
-    budget: &mut Budget,
-) -> Result<(), Unscannable> {
-    let tail = &bytes[from..];
-    let name = |text: &[u8]| {
-        let letters = text.iter().take(200);
-        let length = letters
-            .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'))
-            .count();
-        (length > 0 && text.get(length) == Some(&b'\n')).then_some(length)
-    };
-    let mut tried = 0;
-    for found in memchr::memchr2_iter(b'c', b'i', tail) {
-        let module = &tail[found + 1..];
-        let named = name(module).and_then(|length| name(&module[length + 1..]));
-        if named.is_none() || tried > 10_000 {
-            continue;
-        }
-        tried += 1;
-        let mut own = Notes::default();
-        let end = Machine::new(bytes, 0).run(from + found, &mut own, budget);
-        if let Err(Halt::Spent(reason)) = end {
-            return Err(reason);
-        }
-        notes.copy(&own, |finding| finding.rule == "pickle.dangerous_global");
-    }
-    Ok(())
 }
 
 /// Looks at the Arrow or Parquet file of a table whose columns may name Python types: those are
@@ -202,12 +150,9 @@ pub fn sniff(bytes: &[u8]) -> bool {
     for _ in 0..64 {
         match rest {
             [0x80, 2..=5, ..] => return opcode::read(rest, 2).is_some(),
-            [
-                0x80 | b'(' | b')' | b']' | b'}' | b'c' | b'N' | b'I' | b'L' | b'F' | b'S' | b'V'
-                | b'K' | b'M' | b'J' | b'G' | b'X' | b'U' | b'T' | b'B' | b'C' | 0x8c | 0x95 | 0x8f,
-                _,
-                ..,
-            ] => {}
+            // A persistent id ends the work of a plain loader, and words begin like one.
+            [b'P', ..] | [_] => return false,
+            _ if opcode::read(rest, 0).is_some() => {}
             _ => return false,
         }
         let mut scratch = Notes::default();

@@ -1,8 +1,10 @@
 //! Whether a `NumPy` array holds the data it claims, or a pickle.
 
+mod header;
+
 use super::trailing;
 use crate::bytes::{be32, count, index, le16, le32, slice};
-use crate::{Budget, Kind, Notes, Unscannable};
+use crate::{Budget, Kind, Notes, Severity, Unscannable};
 
 /// Reads the header; arrays of objects are a pickle behind it.
 pub(crate) fn check(
@@ -19,29 +21,30 @@ pub(crate) fn check(
     let header = slice(bytes, start, length).ok_or(Unscannable::Corrupt)?;
     let header = std::str::from_utf8(header).map_err(|_| Unscannable::Corrupt)?;
     let data = &bytes[start + length..];
-    let description = value(header, "descr").ok_or(Unscannable::Corrupt)?;
-    let shape = value(header, "shape").ok_or(Unscannable::Corrupt)?;
-    let items = product(shape).ok_or(Unscannable::Corrupt)?;
-    if description.contains('O') && !data.is_empty() {
+    let Some(header) = header::read(header) else {
+        // Readers differ from us in what this says, and most of what it may say is objects.
+        notes.find(
+            "npy.header",
+            Severity::Suspicious,
+            "",
+            "the header is not written as NumPy writes it",
+        );
+        notes.part("array of objects", None, Some(Kind::Pickle), data.to_vec());
+        return Ok(());
+    };
+    if header.objects && !data.is_empty() {
         notes.part("array of objects", None, Some(Kind::Pickle), data.to_vec());
         return Ok(());
     }
-    // The size of a record of fields is not summed up here; its data is only bounded from below.
-    let Some(item) = item_bytes(description) else {
-        return if data.is_empty() && items > 0 {
-            Err(Unscannable::Corrupt)
-        } else {
-            Ok(())
-        };
-    };
-    let claimed = usize::try_from(items)
+    let item = header.item_bytes;
+    let claimed = usize::try_from(header.items)
         .ok()
         .and_then(|items| items.checked_mul(item))
         .filter(|claimed| *claimed <= data.len())
         .ok_or(Unscannable::Corrupt)?;
-    if description.contains('U') {
+    if let Some(code) = header.code.filter(|code| code.contains('U')) {
         budget.unpack(count(claimed))?;
-        let text = wide_text(&data[..claimed], description.contains('>'), item);
+        let text = wide_text(&data[..claimed], code.contains('>'), item);
         notes.part("texts", None, Some(Kind::Text), text.into_bytes());
     }
     trailing(bytes, start + length + claimed, notes);
@@ -64,51 +67,10 @@ fn wide_text(data: &[u8], big: bool, item: usize) -> String {
     text
 }
 
-/// The text behind `'key':`, to the end of the header.
-fn value<'a>(header: &'a str, key: &str) -> Option<&'a str> {
-    let at = header
-        .find(&format!("'{key}'"))
-        .or_else(|| header.find(&format!("\"{key}\"")))?;
-    let rest = header[at + key.len() + 2..]
-        .trim_start()
-        .strip_prefix(':')?
-        .trim_start();
-    let end = match rest.chars().next()? {
-        '(' => rest.find(')')?,
-        '[' => rest.rfind(']')?,
-        quote => rest[quote.len_utf8()..].find(quote)? + quote.len_utf8(),
-    };
-    rest.get(..=end)
-}
-
-fn product(shape: &str) -> Option<u64> {
-    shape
-        .trim_matches(['(', ')'])
-        .split(',')
-        .map(|number| number.trim().trim_end_matches('L'))
-        .filter(|number| !number.is_empty())
-        .try_fold(1u64, |product, number| {
-            product.checked_mul(number.parse().ok()?)
-        })
-}
-
-fn item_bytes(description: &str) -> Option<usize> {
-    let code = description.trim_matches(['\'', '"']);
-    let code = code.strip_prefix(['<', '>', '|', '=']).unwrap_or(code);
-    let (kind, size) = code.split_at_checked(1)?;
-    let size = size.split('[').next()?;
-    match kind {
-        "?" => Some(1),
-        "U" => size.parse::<usize>().ok()?.checked_mul(4),
-        "b" | "i" | "u" | "f" | "c" | "S" | "a" | "V" | "m" | "M" => size.parse().ok(),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Limits, Severity};
+    use crate::Limits;
 
     fn npy(header: &str, data: &[u8]) -> Vec<u8> {
         let length = u16::try_from(header.len()).expect("small").to_le_bytes();
@@ -134,5 +96,8 @@ mod tests {
         let records =
             "{'descr': [('a', '<f8'), ('b', 'O')], 'fortran_order': False, 'shape': (1,), }\n";
         assert_eq!(run(&npy(records, b"pickle")).0.parts().len(), 1);
+        let (notes, _) = run(&npy(&header.replace("<f8", "object"), b"pickle"));
+        assert_eq!(notes.worst(), Some(Severity::Suspicious));
+        assert_eq!(notes.parts().len(), 1);
     }
 }

@@ -131,6 +131,8 @@ pub(super) struct End {
     pub(super) comment: (usize, usize),
     /// Where the whole archive ends.
     pub(super) archive_to: usize,
+    /// Whether a second end record, which some readers go by, tells of another directory.
+    pub(super) is_doubtful: bool,
 }
 
 /// The last end record whose comment fits, and how many others look like one.
@@ -152,6 +154,7 @@ fn end_at(bytes: &[u8], at: usize) -> Option<End> {
         directory_to: at,
         comment: (at + 22, (at + 22 + comment).min(bytes.len())),
         archive_to: (at + 22 + comment).min(bytes.len()),
+        is_doubtful: false,
     };
     let wide = end.entries == 0xffff
         || end.directory_bytes == 0xffff_ffff
@@ -159,18 +162,38 @@ fn end_at(bytes: &[u8], at: usize) -> Option<End> {
     if let Some(locator) = at
         .checked_sub(20)
         .and_then(|at| slice(bytes, at, 20))
-        .filter(|locator| wide && locator.starts_with(b"PK\x06\x07"))
+        .filter(|locator| locator.starts_with(b"PK\x06\x07"))
     {
         let wide_at = index(le64(locator, 8)?);
-        let record = slice(bytes, wide_at, 56)?;
-        if record.starts_with(b"PK\x06\x06") {
-            end.entries = le64(record, 32)?;
-            end.directory_bytes = le64(record, 40)?;
-            end.directory_offset = le64(record, 48)?;
+        // Some readers go by the place that is told, some take the record right before, and some
+        // read either though nothing asks for it.
+        let told = wide_end(bytes, wide_at);
+        let before = at.checked_sub(20 + 56);
+        let before = before.and_then(|at| wide_end(bytes, at));
+        if wide {
+            let told = told?;
+            end.is_doubtful = before.is_some_and(|before| before != told);
+            [end.entries, end.directory_bytes, end.directory_offset] = told;
             end.directory_to = wide_at;
+        } else {
+            let own = [end.entries, end.directory_bytes, end.directory_offset];
+            end.is_doubtful = [told, before].iter().flatten().any(|other| *other != own);
+            // The directory ends before them.
+            if told == Some(own) && wide_at < at {
+                end.directory_to = wide_at;
+            }
         }
     }
     Some(end)
+}
+
+/// Members, bytes and place of the directory, as the end record of 64 bits has them.
+fn wide_end(bytes: &[u8], at: usize) -> Option<[u64; 3]> {
+    let record = slice(bytes, at, 56)?;
+    if !record.starts_with(b"PK\x06\x06") {
+        return None;
+    }
+    Some([le64(record, 32)?, le64(record, 40)?, le64(record, 48)?])
 }
 
 /// Names are UTF-8 by flag or by custom; other bytes show as what they are not.

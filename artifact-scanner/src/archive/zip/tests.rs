@@ -187,3 +187,25 @@ fn a_cut_archive_is_corrupt_and_its_members_are_scanned() {
     assert_eq!(end, Err(Unscannable::Corrupt));
     assert_eq!(kept.names(), ["a"]);
 }
+
+#[test]
+fn a_second_record_of_the_end_is_the_same_or_is_told() {
+    for (entries, wanted) in [(1_u64, &[][..]), (2, &["archive.two_views"][..])] {
+        let plain = zip(&[member("a.csv", b"1,2\n")], b"");
+        let (head, end) = plain.split_at(plain.len() - 22);
+        let bytes_of = |at: usize| u32::from_le_bytes(end[at..at + 4].try_into().expect("four"));
+        let mut wide = b"PK\x06\x06".to_vec();
+        wide.resize(32, 0);
+        wide.extend(entries.to_le_bytes());
+        wide.extend(u64::from(bytes_of(12)).to_le_bytes());
+        wide.extend(u64::from(bytes_of(16)).to_le_bytes());
+        let mut locator = b"PK\x06\x07\0\0\0\0".to_vec();
+        locator.extend(count(head.len()).to_le_bytes());
+        locator.extend([1, 0, 0, 0]);
+        let bytes = [head, &wide, &locator, end].concat();
+        let mut kept = Kept::new(Limits::default());
+        let walked = read(&bytes, &mut kept);
+        assert_eq!(kept.rules().first(), wanted.first());
+        assert_eq!(walked.is_ok(), entries == 1, "{walked:?}");
+    }
+}

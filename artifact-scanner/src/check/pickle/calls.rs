@@ -1,11 +1,14 @@
 //! What a pickle calls, and with what.
 
 use super::doers;
-use super::globals::{Standing, method};
+use super::globals::{Standing, method, standing};
 use super::machine::{DEPTH_MAX, Halt, Machine, note};
 use super::opcode::{Instruction, Operand};
 use super::values::{Value, Wrapper};
 use crate::{Budget, Limit, Notes, Severity, Unscannable};
+
+/// Raw data that reads like a pickle for longer than this is one of no names.
+const RAW_STEPS_MAX: u64 = 10_000;
 
 impl Machine<'_> {
     pub(super) fn call_instruction(
@@ -67,6 +70,22 @@ impl Machine<'_> {
             .get(index as usize)
             .map(|name| (name.standing, name.path.as_str()))
         {
+            Some((
+                Standing::Harmless,
+                "numpy.core._ufunc_reconstruct" | "numpy._core._ufunc_reconstruct",
+            )) => {
+                if self.fetches_ufunc(arguments) {
+                    return Value::Made(index);
+                }
+                note(
+                    notes,
+                    "pickle.ufunc",
+                    Severity::Malicious,
+                    at,
+                    "fetches what is no function of arrays by the name of its module",
+                );
+                Value::Computed
+            }
             Some((Standing::Harmless, "numpy.dtype")) => {
                 let text = arguments.first().and_then(|first| self.read_text(*first));
                 text.map_or(Value::Made(index), |text| Value::dtype(&text))
@@ -140,6 +159,30 @@ impl Machine<'_> {
         (listed && owner.standing == Standing::Harmless).then_some(*class)
     }
 
+    /// Whether a module of functions of arrays is asked for one of them.
+    fn fetches_ufunc(&self, arguments: &[Value]) -> bool {
+        const MODULES: [&str; 7] = [
+            "numpy",
+            "numpy.core.umath",
+            "numpy._core.umath",
+            "numpy.core._multiarray_umath",
+            "numpy._core._multiarray_umath",
+            "scipy.special",
+            "scipy.special._ufuncs",
+        ];
+        let [module, name] = arguments else {
+            return false;
+        };
+        let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
+        let names = self.read_text(*module).zip(self.read_text(*name));
+        names.is_some_and(|(module, name)| {
+            MODULES.contains(&&*module)
+                && !name.starts_with('_')
+                && name.bytes().all(plain)
+                && standing(&module, &name) != Standing::Evil
+        })
+    }
+
     /// Whether it is a member of a listed class in capitals, as enumerations are written.
     fn fetches_harmless(&self, arguments: &[Value]) -> bool {
         let [Value::Global(index), name] = arguments else {
@@ -191,6 +234,14 @@ impl Machine<'_> {
         }
         let end = wrapper.end(self.bytes, at).ok_or(Halt::Broken)?;
         budget.charge((end - at) as u64)?;
+        // A type that got its fields later may be one of objects after all: a loader reads a stream.
+        let mut own = Notes::default();
+        let mut inner = Machine::new(&self.bytes[..end], DEPTH_MAX);
+        inner.steps_max = RAW_STEPS_MAX;
+        if let Err(Halt::Spent(reason)) = inner.run(at, &mut own, budget) {
+            return Err(Halt::Spent(reason));
+        }
+        notes.copy(&own, |finding| finding.rule == "pickle.dangerous_global");
         Ok(end)
     }
 

@@ -1,7 +1,9 @@
 //! What a pickle does, followed symbol by symbol on a stack and a memo, never carried out.
 
 use super::globals::{Standing, standing};
+use super::numbers::integer;
 use super::opcode::{self, Instruction, Operand};
+use super::templates::State;
 use super::values::{Memo, Tuples, Value, Wrapper};
 use crate::{Budget, Limit, Notes, Severity, Unscannable};
 use std::collections::HashMap;
@@ -46,6 +48,9 @@ pub(super) struct Machine<'a> {
     pub(super) depth: u32,
     /// How many instructions were carried out.
     pub(super) steps: u64,
+    /// How many are carried out at most.
+    pub(super) steps_max: u64,
+    pub(super) state: State,
     /// Something was imported or called.
     pub(super) acts: bool,
     pub(super) called: bool,
@@ -65,6 +70,8 @@ impl<'a> Machine<'a> {
             wrapper: Wrapper::default(),
             depth,
             steps: 0,
+            steps_max: u64::MAX,
+            state: State::default(),
             acts: false,
             called: false,
             payloads: Vec::new(),
@@ -86,6 +93,9 @@ impl<'a> Machine<'a> {
                 return Ok(step.end);
             }
             self.steps += 1;
+            if self.steps > self.steps_max {
+                return Err(Halt::Broken);
+            }
             let raw = self.step(&step, at, notes)?;
             at = step.end;
             if raw {
@@ -128,6 +138,11 @@ impl<'a> Machine<'a> {
             b'd' | b'l' | 0x91 => {
                 let items = self.pop_mark()?;
                 self.wrapper.see_items(self.bytes, &items, &self.tuples);
+                if step.code == b'd' {
+                    self.see_entries(&items, at, notes);
+                } else {
+                    self.see_items(&items, at, notes);
+                }
                 self.stack.push(Value::Data);
             }
             b'a' | b's' | b'e' | b'u' | 0x90 => self.fill(step.code, at, notes)?,
@@ -153,43 +168,6 @@ impl<'a> Machine<'a> {
         let items = self.stack.split_off(mark.ok_or(Halt::Broken)? + 1);
         self.stack.pop();
         Ok(items)
-    }
-
-    fn is_number(&self, step: &Instruction) -> bool {
-        let Operand::Line(range) = &step.operand else {
-            return true;
-        };
-        let line = self.bytes[range.clone()].trim_ascii();
-        let fits = |b: &u8| b.is_ascii_hexdigit() || b"+-._xXoOinfatyINFATYL".contains(b);
-        !line.is_empty() && line.iter().all(fits)
-    }
-
-    fn line_integer(&self, step: &Instruction) -> Value {
-        let Operand::Line(range) = &step.operand else {
-            return Value::Data;
-        };
-        let digits = std::str::from_utf8(&self.bytes[range.clone()]).unwrap_or("");
-        let digits = digits.trim().trim_end_matches('L');
-        match digits.parse() {
-            Ok(number) => Value::Int(number),
-            Err(_) if digits.len() > 19 && !digits.starts_with('-') => Value::Int(u64::MAX),
-            Err(_) => Value::Data,
-        }
-    }
-
-    /// The largest there is stands for what is larger.
-    fn long(&self, step: &Instruction) -> Value {
-        let Operand::Payload(range) = &step.operand else {
-            return Value::Data;
-        };
-        let digits = &self.bytes[range.clone()];
-        if digits.last().is_some_and(|last| *last > 0x7f) {
-            return Value::Data;
-        }
-        let number = digits.iter().rev().try_fold(0_u64, |number, digit| {
-            Some(number.checked_mul(256)? + u64::from(*digit))
-        });
-        Value::Int(number.unwrap_or(u64::MAX))
     }
 
     /// Keeps payloads that are files again: pickles and archives.
@@ -234,6 +212,7 @@ impl<'a> Machine<'a> {
                 "hands `getattr` on as a value",
             );
         }
+        self.see_items(&items, at, notes);
         let tuple = self.tuples.add(&items);
         self.stack.push(tuple);
         Ok(())
@@ -249,6 +228,11 @@ impl<'a> Machine<'a> {
             _ => self.pop_mark()?,
         };
         self.wrapper.see_items(self.bytes, &items, &self.tuples);
+        if matches!(code, b's' | b'u') {
+            self.see_entries(&items, at, notes);
+        } else {
+            self.see_items(&items, at, notes);
+        }
         match self.stack.last() {
             None | Some(Value::Mark) => return Err(Halt::Broken),
             Some(Value::Global(_) | Value::Computed) => note(
@@ -347,7 +331,10 @@ impl<'a> Machine<'a> {
         if let Some(&index) = self.known.get(&(module.clone(), name.clone())) {
             return Value::Global(index);
         }
+        // To look one up takes as long as many steps.
+        self.steps += 100;
         let standing = standing(&module, &name);
+        self.see_name(&module, &name, at, notes);
         let path: String = format!("{module}.{name}").chars().take(120).collect();
         match standing {
             Standing::Harmless | Standing::Fetches => {}
@@ -381,11 +368,4 @@ pub(super) fn note(
     message: &str,
 ) {
     notes.find(rule, severity, format!("offset {at}"), message);
-}
-
-fn integer(step: &Instruction) -> Value {
-    match step.operand {
-        Operand::Number(number) => Value::Int(number),
-        _ => Value::Data,
-    }
 }

@@ -295,6 +295,19 @@ fn arrays_and_layers_are_opened() {
     assert_eq!(npy("'<f8'", evil), (None, Ok(())));
 }
 
+#[test]
+fn a_fetch_by_the_name_of_a_module_is_none_of_functions_of_arrays() {
+    let fetch = |module: &str, name: &str| {
+        let text = format!("cnumpy.core\n_ufunc_reconstruct\n(S'{module}'\nS'{name}'\ntR.");
+        outcome(text.as_bytes()).0
+    };
+    assert_eq!(fetch("os", "system"), Some(Severity::Malicious));
+    assert_eq!(fetch("numpy", "os"), Some(Severity::Malicious));
+    assert_eq!(fetch("scipy.special", "expit"), None);
+    let file = b"cjoblib.numpy_pickle\nNDArrayWrapper\n)\x81}S'filename'\nS'/x'\nsb.";
+    assert!(outcome(file).0 >= Some(Severity::Suspicious));
+}
+
 /// A small generator of numbers, so that a failure can be had again.
 fn numbers(seed: u64) -> impl FnMut(usize) -> usize {
     let mut state = seed | 1;
