@@ -122,3 +122,17 @@ rule pages_that_run
     condition:
         any of them
 }
+
+rule queries_of_sheets
+{
+    meta:
+        severity = "suspicious"
+        message = "queries of a workbook that fetch or run what lies elsewhere"
+    strings:
+        $section = /\bsection\s+[A-Za-z0-9_]{1,80}\s*;/
+        $reach = /\b(Web\.(Contents|Page|BrowserContents|Headers)|OData\.Feed|Odbc\.|OleDb\.|Sql\.Database|SharePoint\.|Value\.NativeQuery|Expression\.Evaluate|Python\.Execute|R\.Execute|AdoDotNet\.|Oracle\.|MySQL\.|PostgreSQL\.|Hdfs\.|AzureStorage\.|ActiveDirectory\.|Exchange\.)/
+        $share = /(File|Folder)\.(Contents|Files)\s*\(\s*"\s*(\\\\|\/\/|http)/
+        $shared = "#shared"
+    condition:
+        $section and any of ($reach, $share, $shared)
+}

@@ -3,6 +3,7 @@
 mod address;
 mod opens;
 mod page;
+mod pieces;
 mod style;
 
 pub(super) use style::style;

@@ -3,13 +3,15 @@
 mod compound;
 mod fields;
 mod macros;
+mod mashup;
+mod nested;
 mod open;
 mod package;
 mod queries;
 
 use crate::{Budget, Kind, Notes, Severity, Unscannable};
 use compound::Compound;
-pub(crate) use fields::instruction;
+pub(crate) use fields::{instruction, is_named_by_field, named_by_field};
 pub(crate) use open::{check_flat, check_open, is_open_part};
 
 /// One part of a package, unpacked.
@@ -37,6 +39,7 @@ pub fn check_ooxml(
             continue;
         }
         package::look(place, member.bytes, notes);
+        mashup::look(place, member.bytes, notes, budget)?;
         if let Some(text) = package::joined(member.bytes) {
             budget.unpack(text.len() as u64)?;
             let place = format!("text of {place}");

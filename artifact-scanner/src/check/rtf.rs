@@ -12,6 +12,8 @@ const DEPTH_MAX: usize = 32;
 struct Read {
     object: bool,
     deep: bool,
+    /// The name of a field is computed.
+    named_by_field: bool,
     templates: Vec<String>,
     /// Each instruction with, and without what readers may skip.
     fields: Vec<[String; 2]>,
@@ -38,6 +40,9 @@ pub(crate) fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Resul
             "",
             "the document embeds an object that is opened with it",
         );
+    }
+    if read.named_by_field || joined.named_by_field {
+        office::named_by_field("", notes);
     }
     for template in read.templates.iter().chain(&joined.templates) {
         let lower = template.trim().to_ascii_lowercase();
@@ -98,6 +103,11 @@ fn read(text: &str) -> Read {
                     }
                     "object" | "objdata" | "objupdate" | "objemb" | "objlink" => {
                         read.object = true;
+                    }
+                    "field" => {
+                        let outer = kept.last().filter(|outer| !outer.template);
+                        read.named_by_field |=
+                            outer.is_some_and(|outer| office::is_named_by_field(&outer.texts[1]));
                     }
                     "template" | "fldinst" if kept.len() == DEPTH_MAX => read.deep = true,
                     "template" | "fldinst" => kept.push(Kept {
@@ -209,8 +219,15 @@ mod tests {
             r"{\field{\*\fldinst {\b D}{\i DEAUTO} x}}",
             r"{\field{\*\fldinst D{\*\none no}DEAUTO x}}",
             "{\\field{\\*\r\n\\fldinst DDE\nAUTO x",
+            r"{\field{\*\fldinst {\field{\*\fldinst SYMBOL 68}}{\field{\*\fldinst SYMBOL 0x44}}{\field{\*\fldinst SYMBOL 69}} x}}",
         ] {
             assert_eq!(worst(body), Some(Severity::Malicious), "{body}");
+        }
+        for spelled in [
+            r"{\field{\*\fldinst {\field{\*\fldinst REF a}{\fldrslt DDE}} c:\\x}}",
+            r"{\field{\*\fldinst D{\field{\*\fldinst QUOTE x}}E c:\\x}}",
+        ] {
+            assert_eq!(worst(spelled), Some(Severity::Suspicious), "{spelled}");
         }
         let fetched = r#"{\field{\*\fldinst INCLUDEPICTURE "http://a.invalid/a.png" \\d}}"#;
         assert_eq!(worst(fetched), Some(Severity::Suspicious));
@@ -221,6 +238,8 @@ mod tests {
         for body in [
             r"{\*\template C:\\Users\\a\\Normal.dotm}{\field{\*\fldinst PAGE}} added, hidden",
             r#"{\field{\*\fldinst HYPERLINK "https://a.invalid"}{\fldrslt a}} the DDE of old"#,
+            r"{\field{\*\fldinst IF {\field{\*\fldinst PAGE}} > 1 a b}}",
+            r"{\field{\*\fldinst ={\field{\*\fldinst PAGE}}+1}}{\field{\*\fldinst SYMBOL 183 \\f Symbol}}",
             r"of \\object and \\template http://a.invalid",
         ] {
             assert_eq!(worst(body), None, "{body}");

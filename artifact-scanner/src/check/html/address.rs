@@ -1,6 +1,7 @@
 //! What an address in an attribute does.
 
 use super::super::decode;
+use super::pieces;
 
 /// Places that draw what stands in the address: the data is the picture.
 const DRAWS: [&str; 9] = [
@@ -131,6 +132,7 @@ pub(in super::super) fn carries_data(address: &str) -> bool {
     query.split(['&', '=', ';']).any(|value| encoded(value, 32))
         || path.split('/').any(|step| encoded(step, 60))
         || encoded_host(host)
+        || pieces::carry(host, path, query)
 }
 
 /// Long labels of a host name carry data through its look-up.
@@ -141,6 +143,9 @@ fn encoded_host(host: &str) -> bool {
 
 fn encoded(value: &str, least: usize) -> bool {
     let value = value.trim_end_matches("%3D").trim_end_matches('=');
+    if pieces::is_base32(value, least) {
+        return true;
+    }
     let fits = value
         .bytes()
         .all(|b| decode::sextet(b).is_some() || b == b'%');

@@ -43,14 +43,36 @@ pub(crate) fn instruction(text: &str, place: &str, notes: &mut Notes) {
     }
 }
 
-/// `QUOTE 68 68 69` spells `DDE` in numbers.
+/// Whether a field within a field stands where the name of the outer one does: no document has its
+/// name computed, and what it comes to is not known before.
+pub(crate) fn is_named_by_field(own: &str) -> bool {
+    let own = own.trim_start();
+    !own.starts_with('=') && !own.contains(char::is_whitespace)
+}
+
+/// Says that the name of a field is computed.
+pub(crate) fn named_by_field(place: &str, notes: &mut Notes) {
+    notes.find(
+        "office.field_named",
+        Severity::Suspicious,
+        place,
+        "what a field does is computed when the document is opened",
+    );
+}
+
+/// `QUOTE 68 68 69` spells `DDE` in numbers, and so do symbols one by one.
 fn hidden_dde(lower: &str) -> bool {
-    let Some(at) = lower.find("quote") else {
+    if !lower.contains("quote") && !lower.contains("symbol") {
         return false;
-    };
-    let codes = lower[at + 5..]
-        .split(|c: char| !c.is_ascii_digit())
-        .filter_map(|digits| digits.parse::<u32>().ok());
+    }
+    let codes = lower
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter_map(|word| {
+            // The next field may follow without a blank.
+            let (digits, radix) = word.strip_prefix("0x").map_or((word, 10), |hex| (hex, 16));
+            let end = digits.find(|c: char| !c.is_digit(radix));
+            u32::from_str_radix(&digits[..end.unwrap_or(digits.len())], radix).ok()
+        });
     let spelled: String = codes.filter_map(char::from_u32).collect();
     spelled.to_ascii_lowercase().contains("dde")
 }
@@ -66,12 +88,19 @@ pub(super) fn old_text(text: &[u8], notes: &mut Notes) {
             .copied()
             .collect();
         let field = String::from_utf8_lossy(&field);
+        if field
+            .split_once('\u{13}')
+            .is_some_and(|(own, _)| is_named_by_field(own))
+        {
+            named_by_field("", notes);
+        }
         let head = field.trim_start().to_ascii_lowercase();
         let named = [
             "dde",
             "includepicture",
             "includetext",
             "quote",
+            "symbol",
             "link",
             "import",
         ];

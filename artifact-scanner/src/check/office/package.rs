@@ -3,7 +3,7 @@
 use super::super::decode;
 use super::super::markup::{Tag, Token, Tokens};
 use super::super::share::is_share;
-use super::{fields, queries};
+use super::{fields, nested, queries};
 use crate::{Notes, Severity};
 use std::borrow::Cow;
 
@@ -68,7 +68,7 @@ pub(super) fn joined(bytes: &[u8]) -> Option<String> {
     (!out.is_empty()).then_some(out)
 }
 
-fn text(bytes: &[u8]) -> Cow<'_, str> {
+pub(super) fn text(bytes: &[u8]) -> Cow<'_, str> {
     let wide = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
         let units: Vec<u16> = bytes
             .chunks_exact(2)
@@ -219,6 +219,11 @@ fn relationships(place: &str, text: &str, notes: &mut Notes) {
                 Severity::Suspicious,
                 "a part of the document lies on another machine",
             ),
+            _ if web => (
+                "office.remote_part",
+                Severity::Suspicious,
+                "a part of the document lies elsewhere",
+            ),
             _ => continue,
         };
         notes.find(rule, severity, place, message);
@@ -247,19 +252,16 @@ fn types(place: &str, text: &str, notes: &mut Notes) {
 
 /// Fields, formulas, names and buttons.
 fn content(place: &str, lower: &str, text: &str, notes: &mut Notes) {
-    let mut fields_text = String::new();
+    let mut fields = nested::Fields::default();
     let mut inside = Cow::from("");
     for token in Tokens::xml(text) {
         match token {
             Token::Open(tag) => {
                 element(&tag, place, notes);
-                if tag.name == "fldchar"
-                    && tag
-                        .attributes
-                        .iter()
-                        .any(|(_, value)| decode::references(value) == "begin")
-                {
-                    fields_text.push('\n');
+                if tag.name == "fldchar" {
+                    for (_, value) in &tag.attributes {
+                        fields.mark(&decode::references(value));
+                    }
                 }
                 inside = tag.name;
             }
@@ -267,20 +269,18 @@ fn content(place: &str, lower: &str, text: &str, notes: &mut Notes) {
             Token::Text(inner) => {
                 let inner = decode::references(inner);
                 match &*inside {
-                    "instrtext" | "delinstrtext" => fields_text.push_str(&inner),
+                    "instrtext" | "delinstrtext" => fields.text(&inner),
                     "f" | "formula" | "formula1" | "formula2" | "oleformula" => {
-                        fields::formula(&inner, place, notes);
+                        super::fields::formula(&inner, place, notes);
                     }
-                    "definedname" => fields::formula(&inner, place, notes),
+                    "definedname" => super::fields::formula(&inner, place, notes),
                     _ => {}
                 }
             }
             _ => {}
         }
     }
-    for field in fields_text.lines() {
-        fields::instruction(field, place, notes);
-    }
+    fields.judge(place, notes);
     if lower.contains("customui") && text.to_ascii_lowercase().contains("onload=") {
         notes.find(
             "office.custom_ui",

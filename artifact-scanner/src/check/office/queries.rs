@@ -58,8 +58,57 @@ pub(super) fn look(name: &str, attribute: &dyn Fn(&str) -> String, place: &str, 
                 "the workbook queries a source elsewhere",
             );
         }
+        "dbpr" | "olappr" if names_server(&attribute("connection")) => notes.find(
+            "office.data_query",
+            Severity::Suspicious,
+            place,
+            "the workbook queries a server elsewhere",
+        ),
+        "cachesource" if attribute("type") == "external" => notes.find(
+            "office.data_query",
+            Severity::Suspicious,
+            place,
+            "a table of the workbook has its data from elsewhere",
+        ),
+        "connection" if attribute("odcfile").contains("//") || is_share(&attribute("odcfile")) => {
+            notes.find(
+                "office.data_query",
+                Severity::Suspicious,
+                place,
+                "the workbook takes a connection from elsewhere",
+            );
+        }
         _ => {}
     }
+}
+
+/// Whether a connection names a server that is not this machine, nor the workbook itself.
+fn names_server(connection: &str) -> bool {
+    const KEYS: [&str; 8] = [
+        "data source",
+        "server",
+        "address",
+        "addr",
+        "network address",
+        "host",
+        "url",
+        "location",
+    ];
+    connection.split(';').any(|field| {
+        let Some((key, value)) = field.split_once('=') else {
+            return false;
+        };
+        let value = value.trim().trim_matches(['"', '\'']);
+        let own = value.is_empty()
+            || value.starts_with("$workbook$")
+            || value.as_bytes().get(1) == Some(&b':')
+            // A file beside the workbook.
+            || [".mdb", ".accdb", ".xls", ".xlsx", ".csv", ".db"]
+                .iter()
+                .any(|ending| value.ends_with(ending) && !value.contains(['/', '\\']))
+            || ["localhost", "(local)", ".", "127.0.0.1"].contains(&value);
+        KEYS.contains(&key.trim()) && !own
+    })
 }
 
 /// Whether one of the fields of a connection is a file of another machine.

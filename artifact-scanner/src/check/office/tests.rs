@@ -340,3 +340,48 @@ fn broken_compound_files_do_not_panic() {
         }
     }
 }
+
+#[test]
+fn fields_within_fields_are_followed() {
+    let mark = |kind: &str| format!("<w:fldChar w:fldCharType='{kind}'/>");
+    let (begin, separate, end) = (mark("begin"), mark("separate"), mark("end"));
+    let text = |text: &str| format!("<w:instrText>{text}</w:instrText>");
+    let worst = |body: &str| {
+        let part = format!("<w:document>{body}</w:document>");
+        let mut notes = Notes::default();
+        super::package::look("word/document.xml", part.as_bytes(), &mut notes);
+        notes.worst()
+    };
+    let inner = [&*begin, &text("REF a"), &separate, "<w:t>DDE</w:t>", &end].concat();
+    let named = [&*begin, &inner, &text(" cmd x"), &end].concat();
+    assert_eq!(worst(&named), Some(Severity::Suspicious));
+    let cut = [&*begin, &text("D"), &text("DE c"), &inner, &end].concat();
+    assert_eq!(worst(&cut), Some(Severity::Malicious));
+    let calm = [&*begin, &text("IF "), &inner, &text("= 1 a b"), &end].concat();
+    assert_eq!(worst(&calm), None);
+    let result = [&*begin, &text("TOC"), &separate, &inner, &end].concat();
+    assert_eq!(worst(&result), None);
+}
+
+#[test]
+fn queries_are_handed_on_and_told_by_where_they_lead() {
+    for (body, parts, wanted) in [
+        ("AAAAABYAAABQSwUGAAAAAAAAAAAAAAAAAAAAAAAA", 1, None),
+        ("AAAA", 0, Some(Severity::Suspicious)),
+    ] {
+        let part = format!("<DataMashup xmlns='a'>{body}</DataMashup>");
+        let mut notes = Notes::default();
+        let member = Member {
+            name: "customXml/item1.xml",
+            bytes: part.as_bytes(),
+        };
+        check_ooxml(
+            "a.xlsx",
+            &[member],
+            &mut notes,
+            &mut Budget::new(Limits::default()),
+        )
+        .expect("small");
+        assert_eq!((notes.parts().len(), notes.worst()), (parts, wanted));
+    }
+}

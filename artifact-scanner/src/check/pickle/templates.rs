@@ -1,7 +1,8 @@
 //! Does the state of an object hold a text that the object runs?
 //!
 //! Distributions of `scipy.stats` keep the source of three of their methods, and run it when they are
-//! loaded. It is made from one template, of which only the names of parameters differ.
+//! loaded. It is made from one template, of which only the names of parameters differ. An array of old
+//! joblib keeps the name of the file beside it that is loaded with it.
 
 use super::machine::{Machine, note};
 use super::opcode::{self, Operand};
@@ -9,16 +10,23 @@ use super::values::Value;
 use crate::{Notes, Severity};
 
 const KEY: &str = "_parse_arg_template";
-/// With each letter written as a code.
-const KEY_WRITTEN_MAX: usize = 10 * KEY.len() + 2;
+const FILE_KEY: &str = "filename";
 
 /// What was seen that only together says something.
 #[derive(Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one thing that was seen"
+)]
 pub(super) struct State {
     /// A key was computed.
     computed_key: bool,
     /// An object is named that runs what is in its state.
     runs: bool,
+    /// An array is named that lies in another file.
+    wraps: bool,
+    /// A file is named that lies elsewhere.
+    leads: bool,
 }
 
 /// Whether the text is made from the template: definitions and what they return, without any call
@@ -46,7 +54,11 @@ impl Machine<'_> {
     /// Looks at what is put into a dict: keys and values in turn.
     pub(super) fn see_entries(&mut self, items: &[Value], at: usize, notes: &mut Notes) {
         for pair in items.chunks(2) {
-            if self.is_key(pair[0]) {
+            if self.is_text(pair[0], FILE_KEY) {
+                let name = pair.get(1).and_then(|value| self.read_text(*value));
+                let is_beside = |name: String| !name.contains(['/', '\\', ':']) && name != "..";
+                self.state.leads |= !name.is_some_and(is_beside);
+            } else if self.is_text(pair[0], KEY) {
                 let text = pair.get(1).and_then(|value| self.read_text(*value));
                 if !text.is_some_and(|text| is_known(&text)) {
                     tell(at, notes);
@@ -55,12 +67,12 @@ impl Machine<'_> {
             let is_computed = matches!(pair[0], Value::Made(_) | Value::Computed);
             self.state.computed_key |= is_computed;
         }
-        self.tell_computed(at, notes);
+        self.tell_together(at, notes);
     }
 
     /// Looks at what is put into anything else, from which a dict may be made.
     pub(super) fn see_items(&self, items: &[Value], at: usize, notes: &mut Notes) {
-        if items.iter().any(|item| self.is_key(*item)) {
+        if items.iter().any(|item| self.is_text(*item, KEY)) {
             tell(at, notes);
         }
     }
@@ -68,10 +80,21 @@ impl Machine<'_> {
     /// Notes that an object runs its state, when one is named.
     pub(super) fn see_name(&mut self, module: &str, name: &str, at: usize, notes: &mut Notes) {
         self.state.runs |= module.starts_with("scipy.") && name.ends_with("_gen");
-        self.tell_computed(at, notes);
+        self.state.wraps |= module.starts_with("joblib.") && name.ends_with("NDArrayWrapper");
+        self.tell_together(at, notes);
     }
 
-    fn tell_computed(&self, at: usize, notes: &mut Notes) {
+    fn tell_together(&mut self, at: usize, notes: &mut Notes) {
+        if self.state.wraps && self.state.leads {
+            self.state.leads = false;
+            note(
+                notes,
+                "pickle.other_file",
+                Severity::Malicious,
+                at,
+                "has another file loaded, from elsewhere",
+            );
+        }
         if self.state.computed_key && self.state.runs && notes.worst() < Some(Severity::Suspicious)
         {
             note(
@@ -84,15 +107,16 @@ impl Machine<'_> {
         }
     }
 
-    fn is_key(&self, value: Value) -> bool {
+    fn is_text(&self, value: Value, text: &str) -> bool {
         let Value::Text(at) = value else { return false };
         // Most texts are none by their length alone.
         let fits = match opcode::read(self.bytes, at).map(|step| step.operand) {
-            Some(Operand::Payload(range)) => range.len() == KEY.len(),
-            Some(Operand::Line(range)) => (KEY.len()..=KEY_WRITTEN_MAX).contains(&range.len()),
+            Some(Operand::Payload(range)) => range.len() == text.len(),
+            // Each letter may be written as a code.
+            Some(Operand::Line(range)) => (text.len()..=10 * text.len() + 2).contains(&range.len()),
             _ => false,
         };
-        fits && self.read_text(value).as_deref() == Some(KEY)
+        fits && self.read_text(value).as_deref() == Some(text)
     }
 }
 

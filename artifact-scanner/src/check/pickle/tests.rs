@@ -304,8 +304,13 @@ fn a_fetch_by_the_name_of_a_module_is_none_of_functions_of_arrays() {
     assert_eq!(fetch("os", "system"), Some(Severity::Malicious));
     assert_eq!(fetch("numpy", "os"), Some(Severity::Malicious));
     assert_eq!(fetch("scipy.special", "expit"), None);
-    let file = b"cjoblib.numpy_pickle\nNDArrayWrapper\n)\x81}S'filename'\nS'/x'\nsb.";
-    assert!(outcome(file).0 >= Some(Severity::Suspicious));
+    let file = |name: &str| {
+        let text = format!("}}S'filename'\nS'{name}'\nscjoblib.numpy_pickle\nNDArrayWrapper\n(tR.");
+        outcome(text.as_bytes()).0
+    };
+    assert_eq!(file("/x.npy"), Some(Severity::Malicious));
+    assert_eq!(file("\\\\\\\\e\\\\x"), Some(Severity::Malicious));
+    assert_eq!(file("a.pkl_01.npy"), None);
 }
 
 /// A small generator of numbers, so that a failure can be had again.
