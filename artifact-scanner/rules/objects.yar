@@ -1,4 +1,5 @@
 // Objects that were written down by a language's own means: whoever reads them back calls what they name.
+// For `shown_in` see scripts.yar.
 rule java_objects
 {
     meta:
@@ -48,9 +49,8 @@ rule php_objects
     meta:
         severity = "suspicious"
         message = "serialized objects of PHP, which call code when they are read"
+        shown_in = "code"
     strings:
-        $text = /(^|[;{}"'\s=|,:(])[OC]:\+?\d{1,3}:\\{0,3}"(st[^d"]|s[^t"]|[A-Za-rt-z_\\][A-Za-z0-9_\\])[A-Za-z0-9_\\]{0,100}":\d{1,5}:\{/
-        $escaped = /[OC]:\+?\d{1,3}:\\{1,3}"(st[^d"]|s[^t"]|[A-Za-rt-z_\\][A-Za-z0-9_\\])[A-Za-z0-9_\\]{0,100}\\{1,3}":\d{1,5}:\{/
         $base64 = /Tzo([w-z0-35]OiJ|4OiJ[^z]|4OiJz[^d]|[w-z0-5][MNO][DTjz]oi)[A-Za-z0-9+\/]{8}/
         $archive = /__HALT_COMPILER\(\);\s{0,2}(\?>)?\r?\n?[\x00-\xff]{3}\x00/
     condition:
@@ -64,11 +64,10 @@ rule ruby_objects
         message = "serialized objects of Ruby, which call code when they are read"
     strings:
         $raw = { 04 08 (6F 3A | 55 3A | 75 3A | 65 3A) }
-        $marshal = { 04 08 }
         $gem = "Gem::"
         $base64 = /BAh(vOg|VOg|1Og|bC[A-Za-z0-9+\/]{3}R2VtOj)[A-Za-z0-9+\/]{6}/
     condition:
-        $raw at 0 or ($marshal at 0 and $gem) or $base64
+        $raw at 0 or (uint16(0) == 0x0804 and $gem) or $base64
 }
 
 rule typed_json
@@ -76,6 +75,7 @@ rule typed_json
     meta:
         severity = "malicious"
         message = "JSON that names a class which runs code when a loader makes an object of it"
+        shown_in = "code"
     strings:
         $wrapped = /\[\s*"(com\.sun\.rowset\.JdbcRowSetImpl|(com\.sun\.)?org\.apache\.xalan\.[a-z.]{0,20}trax\.TemplatesImpl|org\.springframework\.context\.support\.(ClassPath|FileSystem)XmlApplicationContext|ch\.qos\.logback\.core\.db\.[A-Za-z]{1,40}|com\.mchange\.v2\.c3p0\.[A-Za-z]{1,40}|org\.apache\.ibatis\.datasource\.jndi\.JndiDataSourceFactory|javax\.swing\.JEditorPane)"\s*,/
     condition:
@@ -87,6 +87,7 @@ rule state_that_runs
     meta:
         severity = "malicious"
         message = "objects of Python whose state is source, which they run when they are loaded"
+        shown_in = "code"
     strings:
         $key = "_parse_arg_template"
         $yaml = "python/object"
@@ -100,9 +101,10 @@ rule sql_that_runs
     meta:
         severity = "suspicious"
         message = "a dump of a database that starts a program when it is loaded"
+        shown_in = "code"
     strings:
         $sqlite = /(^|\n)\.(shell|system)\s+[^\s]/
-        $psql = /(^|\n)\\!\s*[a-z\/]/
+        $psql = /\n\\! ?[a-z\/]{2}/
         $copy = /\bCOPY\s[^;]{1,200}\b(FROM|TO)\s+PROGRAM\s+'/ nocase
         $sql = /\b(CREATE\s+TABLE|INSERT\s+INTO|BEGIN\s+TRANSACTION|SELECT\s)/ nocase
     condition:
@@ -114,6 +116,7 @@ rule pages_that_run
     meta:
         severity = "suspicious"
         message = "a drawing or a text that starts a program when it is shown or set"
+        shown_in = "code"
     strings:
         $postscript = /\(%pipe%[^)]{1,200}\)/
         $latex = /\\(immediate\s*\\)?write18\s*\{/
@@ -128,6 +131,7 @@ rule queries_of_sheets
     meta:
         severity = "suspicious"
         message = "queries of a workbook that fetch or run what lies elsewhere"
+        shown_in = "code"
     strings:
         $section = /\bsection\s+[A-Za-z0-9_]{1,80}\s*;/
         $reach = /\b(Web\.(Contents|Page|BrowserContents|Headers)|OData\.Feed|Odbc\.|OleDb\.|Sql\.Database|SharePoint\.|Value\.NativeQuery|Expression\.Evaluate|Python\.Execute|R\.Execute|AdoDotNet\.|Oracle\.|MySQL\.|PostgreSQL\.|Hdfs\.|AzureStorage\.|ActiveDirectory\.|Exchange\.)/
@@ -135,4 +139,32 @@ rule queries_of_sheets
         $shared = "#shared"
     condition:
         $section and any of ($reach, $share, $shared)
+}
+
+rule yaml_of_other_tongues
+{
+    meta:
+        severity = "suspicious"
+        message = "YAML that makes objects or functions when it is loaded"
+        shown_in = "code"
+    strings:
+        $js = /!!js\/(function|undefined|regexp)[ \t]+["'|>]?\s{0,9}(function|\(?[a-z, ]{0,40}\)?\s*=>)/
+        $php = /!php\/object[: ]/
+        $perl = /!!?perl\/(hash|array|code|ref|glob|scalar)?:?[A-Z][A-Za-z:]{1,60}/
+        $net = /!System\.(Diagnostics\.Process|Windows\.Data\.ObjectDataProvider|Configuration\.Install)/
+        $java = /!!(com\.sun\.rowset\.|com\.mchange\.v2\.c3p0\.|org\.springframework\.(context|beans)\.|org\.apache\.(xbean|xalan|commons\.configuration)\.)[A-Za-z.]{3,80}/
+    condition:
+        any of them
+}
+
+rule target_that_is_called
+{
+    meta:
+        severity = "malicious"
+        message = "settings that name what runs code, which is called when they are carried out"
+        shown_in = "code"
+    strings:
+        $target = /["']?_target_["']?\s*:\s*["']?(os|posix|nt|subprocess|builtins|pty|runpy|importlib|shutil|pickle|marshal|ctypes|webbrowser|timeit|cProfile|codeop|torch\.load|joblib\.load|pandas\.read_pickle|numpy\.load)\b/
+    condition:
+        $target
 }

@@ -148,6 +148,7 @@ fn as_text(
     sink: &mut dyn Sink,
 ) -> Result<(), Unscannable> {
     let budget = sink.budget();
+    check::loaders::check_php(text, notes);
     match kind {
         Kind::Csv => check::csv::check(text, notes, budget)?,
         Kind::Json => {
@@ -237,7 +238,12 @@ fn as_bytes(
         Kind::Orc => format::columnar::check_orc(bytes, budget),
         Kind::Npy => format::npy::check(bytes, notes, budget),
         Kind::Sqlite => format::sqlite::check(bytes, notes, budget),
-        Kind::Hdf5 => format::hdf5::check(bytes, notes, budget),
+        Kind::Hdf5 => {
+            // PyTables loads each attribute that looks like one.
+            let pickles = check::pickle::check_within(bytes, notes, budget);
+            format::hdf5::check(bytes, notes, budget)?;
+            pickles
+        }
         Kind::Safetensors => format::safetensors::check(bytes, notes, budget),
         Kind::Pickle => check::pickle::check(bytes, notes, budget),
         Kind::Frame => format::frames::check(bytes, notes, budget),

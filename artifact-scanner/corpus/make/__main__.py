@@ -22,6 +22,7 @@ random.seed(1)
 import containers  # noqa: E402
 import data  # noqa: E402
 import documents  # noqa: E402
+import evasions  # noqa: E402
 import forms  # noqa: E402
 import pages  # noqa: E402
 
@@ -62,6 +63,7 @@ def families():
     yield "benign", data.harmless()
     # Behind the rest, so that no sample that is stored changes its number.
     yield from forms.all_families()
+    yield from evasions.families()
 
 
 def escaped(name):

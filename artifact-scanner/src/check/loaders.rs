@@ -5,8 +5,10 @@
 
 mod classes;
 mod objects;
+mod php;
 
 pub use objects::check_xml;
+pub(crate) use php::check as check_php;
 
 use super::decode;
 use super::pickle::globals::{Standing, standing};
@@ -197,11 +199,19 @@ pub fn check_yaml(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<
             let mut words = line.strip_prefix("%TAG")?.split_whitespace();
             words.next().zip(words.next())
         })
-        .take(HANDLES_MAX)
+        .take(HANDLES_MAX + 1)
         .collect();
+    if handles.len() > HANDLES_MAX {
+        notes.find(
+            "loader.yaml",
+            Severity::Suspicious,
+            "",
+            "YAML that gives its tags more names than anybody needs",
+        );
+    }
     for at in memchr::memchr_iter(b'!', text.as_bytes()) {
         let begins = text[..at].chars().next_back().is_none_or(|before| {
-            before.is_whitespace() || matches!(before, '[' | '{' | ',' | '\u{feff}')
+            before.is_whitespace() || matches!(before, '[' | '{' | ',' | ':' | '?' | '\u{feff}')
         });
         if !begins {
             continue;

@@ -30,6 +30,10 @@ const KEPT_BYTES_MAX: usize = 32 << 20;
 /// Of a stream that only draws so much is searched for text.
 const DRAWN_BYTES_MAX: usize = 4 << 20;
 
+/// What is read a second time, as a table of objects may have it, besides what the file has twice:
+/// objects may lie within one another, each to the end of the file.
+const AGAIN_BYTES_MAX: usize = 4 << 20;
+
 /// The number, the dictionary and the place of a stream.
 type Stream = (i64, Dict, Range<usize>);
 
@@ -37,6 +41,8 @@ type Stream = (i64, Dict, Range<usize>);
 struct Scan<'a> {
     actions: Actions,
     streams: Vec<Stream>,
+    /// How much may still be read a second time.
+    again: usize,
     notes: &'a mut Notes,
     budget: &'a mut Budget,
 }
@@ -50,6 +56,10 @@ pub fn check(bytes: &[u8], notes: &mut Notes, budget: &mut Budget) -> Result<(),
     let mut scan = Scan {
         actions: Actions::default(),
         streams: Vec::new(),
+        again: bytes
+            .len()
+            .saturating_mul(2)
+            .saturating_add(AGAIN_BYTES_MAX),
         notes,
         budget,
     };

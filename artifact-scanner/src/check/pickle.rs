@@ -19,7 +19,7 @@ mod values;
 mod tests;
 
 use crate::{Budget, Kind, Limits, Notes, Severity, Unscannable};
-pub(crate) use beside::check_beside;
+pub(crate) use beside::{check_beside, check_within};
 
 use beside::hidden;
 use machine::{Halt, Machine};

@@ -1,5 +1,7 @@
 //! Whether an HDF5 file is whole, reads other files, or claims more data than it can hold.
 
+mod links;
+
 use super::trailing;
 use crate::bytes::{count, index, le16, le32, le64, slice};
 use crate::{Budget, Notes, Severity, Unscannable};
@@ -52,9 +54,20 @@ pub(crate) fn check(
         budget.charge(8)?;
         headers.second(at, budget)?;
     }
+    if links::lead_out(&file[..end]) {
+        headers.notes.find(
+            "hdf5.external_link",
+            Severity::Suspicious,
+            "",
+            "a link leads to another file on the reader's disk",
+        );
+    }
     trailing(file, end, notes);
     Ok(())
 }
+
+/// How often a header goes on elsewhere.
+const CHUNKS_MAX: u32 = 4;
 
 struct Headers<'a> {
     file: &'a [u8],
@@ -137,20 +150,40 @@ impl Headers<'_> {
             sum.saturating_mul(256).saturating_add((*byte).into())
         });
         start += width;
-        let Some(mut body) = slice(self.file, start, length) else {
+        let Some(body) = slice(self.file, start, length) else {
             return Ok(());
         };
         let head = if flags & 4 == 0 { 4 } else { 6 };
         let mut object = Object::default();
+        self.chunk(body, head, CHUNKS_MAX, &mut object, budget)?;
+        self.judge(&object, at);
+        Ok(())
+    }
+
+    /// The messages of a header of the second form, and of those that it goes on in.
+    fn chunk(
+        &mut self,
+        mut body: &[u8],
+        head: usize,
+        chunks: u32,
+        object: &mut Object,
+        budget: &mut Budget,
+    ) -> Result<(), Unscannable> {
         while let (Some(kind), Some(length)) = (body.first().copied(), le16(body, 1)) {
             budget.charge(8)?;
             let Some(message) = slice(body, head, length.into()) else {
                 break;
             };
-            self.message(kind.into(), message, &mut object);
+            self.message(kind.into(), message, object);
+            let next = le64(message, 0).zip(le64(message, 8));
+            if let Some((at, length)) = next.filter(|_| kind == 0x10 && chunks > 0)
+                && let Some(chunk) = slice(self.file, index(at), index(length))
+                && let Some(inner) = chunk.strip_prefix(b"OCHK")
+            {
+                self.chunk(inner, head, chunks - 1, object, budget)?;
+            }
             body = &body[head + usize::from(length)..];
         }
-        self.judge(&object, at);
         Ok(())
     }
 
@@ -166,6 +199,12 @@ impl Headers<'_> {
                     "a link leads to another file on the reader's disk",
                 );
             }
+            8 if matches!(body, [4..=8, 3, ..]) => self.notes.find(
+                "hdf5.virtual",
+                Severity::Suspicious,
+                "",
+                "the data of an array is put together from files on the reader's disk",
+            ),
             7 if body.first() == Some(&1)
                 && le64(body, 8)
                     .is_some_and(|heap| slice(self.file, index(heap), 4) == Some(b"HEAP")) =>

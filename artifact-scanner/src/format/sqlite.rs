@@ -2,7 +2,7 @@
 
 use super::trailing;
 use crate::bytes::{be16, be32, count, index, slice};
-use crate::{Budget, Notes, Unscannable};
+use crate::{Budget, Limit, Notes, Unscannable};
 
 /// Walks all pages. Blobs are handed on one by one, texts all together.
 pub(crate) fn check(
@@ -45,6 +45,9 @@ pub(crate) fn check(
     Ok(())
 }
 
+/// The rows of a page hold no more than it has room for, were it not that they lie on one another.
+const PAGE_ROWS_BYTES: usize = 4;
+
 struct Database<'a> {
     bytes: &'a [u8],
     page_bytes: usize,
@@ -67,11 +70,16 @@ impl Database<'_> {
             return Ok(());
         }
         let cells = usize::from(be16(page, header + 3).unwrap_or_default());
+        // Each may point to the same row.
+        let mut room = PAGE_ROWS_BYTES * self.page_bytes;
         for cell in 0..cells {
             let Some(at) = be16(page, header + 8 + 2 * cell) else {
                 break;
             };
             if let Some(record) = self.record(page, usize::from(at), budget)? {
+                room = room
+                    .checked_sub(record.len().min(self.page_bytes))
+                    .ok_or(Unscannable::Limit(Limit::Ratio))?;
                 let place = format!("page {}, row {cell}", number + 1);
                 columns(&record, &place, texts, notes, budget)?;
             }

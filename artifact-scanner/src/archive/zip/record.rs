@@ -1,6 +1,6 @@
 //! The records of a zip: local headers, the directory, its end.
 
-use crate::bytes::{index, le16, le32, le64, slice};
+use crate::bytes::{count, index, le16, le32, le64, slice};
 use memchr::memmem;
 
 /// What one header says of one member.
@@ -179,8 +179,8 @@ fn end_at(bytes: &[u8], at: usize) -> Option<End> {
             let own = [end.entries, end.directory_bytes, end.directory_offset];
             end.is_doubtful = [told, before].iter().flatten().any(|other| *other != own);
             // The directory ends before them.
-            if told == Some(own) && wide_at < at {
-                end.directory_to = wide_at;
+            if end.directory_offset.checked_add(end.directory_bytes) == Some(count(wide_at)) {
+                end.directory_to = wide_at.min(at);
             }
         }
     }

@@ -6,7 +6,7 @@
 use super::lexer::{Event, Lexer};
 use super::value::Value;
 use super::{Scan, objects, stream};
-use crate::{Severity, Unscannable};
+use crate::{Limit, Severity, Unscannable};
 
 /// Reads what begins with `obj` and was not read with the others, of which `begun` are the begins.
 pub(super) fn hidden(
@@ -37,6 +37,15 @@ fn number(before: &[u8]) -> Option<i64> {
     std::str::from_utf8(word).ok()?.parse().ok()
 }
 
+const NUMBERS_MAX: usize = 3;
+
+/// Counts what is read once more.
+fn again(bytes: usize, scan: &mut Scan<'_>) -> Result<(), Unscannable> {
+    let spent = Unscannable::Limit(Limit::Nesting);
+    scan.again = scan.again.checked_sub(bytes + 1).ok_or(spent)?;
+    Ok(())
+}
+
 /// Reads the object that begins at `at`, and the stream behind it; says where it ends.
 fn one(
     bytes: &[u8],
@@ -46,15 +55,17 @@ fn one(
     scan: &mut Scan<'_>,
 ) -> Result<usize, Unscannable> {
     let mut lexer = Lexer::within(bytes, at, number);
-    let mut read = at;
+    let (mut read, mut bare) = (at, 0);
     while let Some(event) = lexer.next()? {
         scan.budget.charge((lexer.at() - read).max(1) as u64)?;
+        again(lexer.at() - read, scan)?;
         read = lexer.at();
         match event {
             Event::Dict(dict, top) => {
                 scan.actions.look(&dict, Some(number), read, scan.notes);
                 if top {
                     if let Some(range) = lexer.stream_behind().filter(|_| outer) {
+                        again(range.len(), scan)?;
                         stream(&dict, bytes, range.clone(), scan)?;
                         scan.streams.push((number, dict, range));
                     }
@@ -63,8 +74,9 @@ fn one(
             }
             Event::Bare(value) => {
                 scan.actions.bare(&value, read, scan.notes);
-                // A reference begins as a number.
-                if !matches!(value, Value::Number(_)) {
+                // A reference begins as two numbers.
+                bare += 1;
+                if !matches!(value, Value::Number(_)) || bare > NUMBERS_MAX {
                     break;
                 }
             }
@@ -85,6 +97,7 @@ pub(super) fn unpacked(inner: &[u8], first: usize, scan: &mut Scan<'_>) -> Resul
         .chunks_exact(2)
         .map(|pair| (first.saturating_add(pair[1]), pair[0]))
         .collect();
+    scan.again = scan.again.saturating_add(inner.len().saturating_mul(2));
     named.sort_unstable();
     named.dedup();
     let mut read = first.min(inner.len());

@@ -298,3 +298,21 @@ fn cut_documents_do_not_panic() {
         let _ended = outcome(&whole[..at]);
     }
 }
+
+/// Each of these was once read to the end of the file for each of its pieces.
+#[test]
+fn objects_within_objects_are_read_in_time() {
+    for piece in [
+        &b"1 0 obj << /Length 5 >> stream\n"[..],
+        b"1 0 obj << /Filter /FlateDecode >> stream\nx\x9c",
+        b"1 0 obj << /A (",
+        b"1 0 obj (",
+    ] {
+        let bytes = [b"%PDF-1.7\n(", &piece.repeat(20_000)[..], b"\n%%EOF"].concat();
+        let (mut notes, mut budget) = (Notes::default(), Budget::new(Limits::default()));
+        let start = std::time::Instant::now();
+        let end = check(&bytes, &mut notes, &mut budget);
+        assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
+        assert_ne!(end, Ok(()), "{}", piece.escape_ascii());
+    }
+}

@@ -6,7 +6,7 @@ use crate::{Budget, Limit, Notes, Unscannable};
 
 /// What all places in raw data where a pickle may begin are followed, in instructions; a place costs
 /// as much as some of them.
-const STEPS_MAX: u64 = 1_500_000;
+const STEPS_MAX: u64 = 4_000_000;
 const PLACE_STEPS: u64 = 8;
 
 /// Looks for pickles within raw data behind the streams.
@@ -20,7 +20,10 @@ pub(super) fn hidden(
     budget.charge(tail.len().max(1) as u64)?;
     let mut left = STEPS_MAX;
     for found in memchr::memchr_iter(0x80, tail) {
-        if !matches!(tail.get(found + 1), Some(2..=5)) {
+        // One whose first instruction is another beginning is told by that.
+        if !matches!(tail.get(found + 1), Some(2..=5))
+            || matches!(tail.get(found + 2..), Some([0x80, 2..=5, ..]))
+        {
             continue;
         }
         let mut own = Notes::default();
@@ -82,6 +85,18 @@ fn in_text(
         notes.copy(&own, |finding| finding.rule == "pickle.dangerous_global");
     }
     Ok(())
+}
+
+/// Looks for pickles in all of a file that keeps some where its readers load them by themselves.
+pub(crate) fn check_within(
+    bytes: &[u8],
+    notes: &mut Notes,
+    budget: &mut Budget,
+) -> Result<(), Unscannable> {
+    let mut own = Notes::default();
+    let end = hidden(bytes, 0, &mut own, budget);
+    notes.copy(&own, |finding| finding.rule == "pickle.dangerous_global");
+    end
 }
 
 /// Looks at bytes of another type as a loader does that takes all it is given for a pickle: what it
