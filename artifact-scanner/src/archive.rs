@@ -5,6 +5,7 @@ mod path;
 pub(crate) mod sevenz;
 pub(crate) mod stream;
 pub(crate) mod tar;
+mod tree;
 pub(crate) mod unpack;
 pub(crate) mod zip;
 

@@ -1,61 +1,11 @@
 //! What a file's name tries to do: to people, to shells, to headers, to other programs.
 
+mod endings;
 mod git;
 mod obeyed;
 
 use crate::{Notes, Severity};
-
-/// Endings that a double click runs.
-const RUNS: &[&str] = &[
-    "exe",
-    "scr",
-    "com",
-    "pif",
-    "bat",
-    "cmd",
-    "ps1",
-    "vbs",
-    "vbe",
-    "js",
-    "jse",
-    "wsf",
-    "wsh",
-    "hta",
-    "lnk",
-    "msi",
-    "msp",
-    "cpl",
-    "jar",
-    "reg",
-    "scf",
-    "url",
-    "desktop",
-    "app",
-    "apk",
-    "gadget",
-    "application",
-    "inf",
-    "chm",
-    "iso",
-    "img",
-    "vhd",
-    "xll",
-    "appimage",
-    "command",
-    "dmg",
-    "pkg",
-];
-
-/// Endings that a browser draws, scripts and all.
-const DRAWS: &[&str] = &[
-    "html", "htm", "xhtml", "xhtm", "xht", "shtml", "shtm", "ehtml", "svg", "mht", "mhtml",
-];
-
-/// Endings that people trust.
-const TRUSTED: &[&str] = &[
-    "pdf", "doc", "docx", "xls", "xlsx", "ppt", "pptx", "png", "jpg", "jpeg", "gif", "csv", "txt",
-    "mp3", "mp4", "rtf", "odt", "webp", "bmp", "tsv", "json", "zip",
-];
+use endings::{DRAWS, MAY_RUN, RUNS, TRUSTED};
 
 /// Judges the last component of a path, and what leads to it; the content tells what settings do.
 pub(crate) fn check(path: &str, content: &[u8], notes: &mut Notes) {
@@ -169,9 +119,13 @@ fn characters(name: &str, odd: &mut Odd<'_>) {
     }
 }
 
-/// `a.csv:b`, which Windows takes for a hidden stream of `a.csv`; a time of day is none.
+/// `a.csv:b`, which Windows takes for a hidden stream of `a.csv`, and `a:b.exe`; a time of day is
+/// none.
 fn has_stream(name: &str) -> bool {
     name.match_indices(':').any(|(at, _)| {
+        if RUNS.contains(&ending(&name[at + 1..]).as_str()) {
+            return true;
+        }
         let ending = name[..at].rsplit_once('.').map_or("", |(_, ending)| ending);
         (1..=5).contains(&ending.len()) && ending.starts_with(|c: char| c.is_ascii_alphabetic())
     })
@@ -241,11 +195,17 @@ fn mixed_scripts(name: &str) -> bool {
 }
 
 fn is_device(lower: &str) -> bool {
-    let stem = lower.split('.').next().unwrap_or(lower);
-    matches!(stem, "con" | "prn" | "aux" | "nul")
-        || (stem.len() == 4
-            && (stem.starts_with("com") || stem.starts_with("lpt"))
-            && stem.ends_with(|c: char| c.is_ascii_digit()))
+    let stem = lower.split(['.', ':']).next().unwrap_or(lower);
+    let stem = stem.trim_end_matches(' ');
+    let port = stem
+        .strip_prefix("com")
+        .or_else(|| stem.strip_prefix("lpt"));
+    matches!(stem, "con" | "prn" | "aux" | "nul" | "conin$" | "conout$")
+        || port.is_some_and(|number| {
+            let mut digits = number.chars();
+            let digit = |c: char| c.is_ascii_digit() || matches!(c, '\u{b9}' | '\u{b2}' | '\u{b3}');
+            digits.next().is_some_and(digit) && digits.next().is_none()
+        })
 }
 
 fn endings(lower: &str, odd: &mut Odd<'_>) {
@@ -273,11 +233,22 @@ fn endings(lower: &str, odd: &mut Odd<'_>) {
             Severity::Malicious,
             "the name shows the ending of a document and has the ending of a program",
         );
-    } else if DRAWS.contains(&last) && !matches!(before, "txt" | "csv" | "json" | "tsv" | "zip") {
+        return;
+    }
+    if matches!(before, "txt" | "csv" | "json" | "tsv" | "zip") {
+        return;
+    }
+    if DRAWS.contains(&last) {
         odd(
             "name.double",
             Severity::Suspicious,
             "the name shows the ending of a document and has the ending of a page",
+        );
+    } else if MAY_RUN.contains(&last) {
+        odd(
+            "name.double",
+            Severity::Suspicious,
+            "the name shows the ending of a document and has the ending of a script",
         );
     }
 }
@@ -323,6 +294,9 @@ mod tests {
             "data.csv.gz",
             "readme.txt.html",
             "index.js",
+            "a.csv.py",
+            "comb.csv",
+            "12:30.csv",
             "day=2024-01-01%2000%3A00/a.b; c/part.csv",
             "J. Doe et al./a.csv",
         ] {
@@ -338,6 +312,8 @@ mod tests {
             "a\u{202e}gnp.exe",
             "x.docx.lnk",
             "a.jpg.hta",
+            "a.docx.msix",
+            "plot.png.vbscript",
             "dir\u{202e}gpj.x/a.csv",
         ] {
             check(name, Some(Malicious));
@@ -363,6 +339,13 @@ mod tests {
             ".git/config",
             ".GIT/hooks/post-checkout",
             ".Rprofile",
+            "data:evil.exe",
+            "con .csv",
+            "lpt\u{b3}.csv",
+            "CONOUT$.txt",
+            "plot.pdf.sh",
+            "x/python39._pth",
+            "Library/LaunchAgents/x.plist",
         ] {
             check(name, Some(Suspicious));
         }

@@ -1,12 +1,14 @@
 //! Files that are one stream under a compression: gzip, bzip2, xz, zstd, zlib, lz4, lzma.
 
-use super::unpack::{Unpacked, lzma_frame, pump};
+use super::unpack::{Unpacked, lzma_taking, pump};
 use super::{Sink, aside};
 use crate::{Kind, Limit, Part, Severity, Unscannable};
 
 /// What joblib wrote before it knew formats: a mark and a size in letters, padded.
 pub(crate) const ZFILE: &[u8] = b"ZF0x";
 const ZFILE_HEAD_MAX: usize = 20;
+/// A stream that says how long it is may still have a mark at its end, which is not read.
+const LZMA_MARKER_MAX: usize = 8;
 
 /// Unpacks the stream and hands its content on, under the name without the ending; what follows
 /// the stream is handed on, too.
@@ -81,7 +83,6 @@ fn is_frame(kind: Kind, bytes: &[u8]) -> bool {
         Kind::Xz => bytes.starts_with(b"\xfd7zXZ\0"),
         Kind::Zstd => skippable || bytes.starts_with(b"\x28\xb5\x2f\xfd"),
         Kind::Lz4 => bytes.starts_with(b"\x04\x22\x4d\x18"),
-        // It is recognised by its first bytes; readers join a second that follows it.
         Kind::Lzma => bytes.first() == Some(&0x5d),
         Kind::Zlib => bytes.first().is_some_and(|first| first & 0x0f == 8),
         _ => false,
@@ -98,7 +99,17 @@ fn frame(kind: Kind, rest: &mut &[u8], sink: &mut dyn Sink) -> Unpacked {
             lzma_rust2::XzReader::new_mem_limit(&mut *rest, false, 96 << 10),
             sink.budget(),
         ),
-        Kind::Lzma => lzma_frame(rest, sink.budget()),
+        Kind::Lzma => {
+            let whole = *rest;
+            let (unpacked, left) = lzma_taking(&mut *rest, sink.budget());
+            let left = rest.len() + left.unwrap_or_default();
+            *rest = &whole[whole.len().saturating_sub(left)..];
+            let has_size = crate::bytes::le64(whole, 5).is_some_and(|size| size != u64::MAX);
+            if has_size && left <= LZMA_MARKER_MAX {
+                *rest = &[];
+            }
+            unpacked
+        }
         Kind::Zstd => zstd(rest, sink),
         Kind::Lz4 => pump(
             lz4_flex::frame::FrameDecoder::new(&mut *rest),
@@ -186,28 +197,30 @@ mod tests {
     }
 
     #[test]
-    fn streams_of_lzma_are_joined_and_the_tail_is_seen() {
-        let stream = |packed: &[u8]| {
-            let head = b"\x5d\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff\0";
-            [head, packed, b"\xff\xff\xff\xff\xf0\0\0\0"].concat()
-        };
-        let streams = [stream(b"\x30\x98\x9c"), stream(b"\x31\x99\x1c")].concat();
-        let mut kept = Kept::new(Limits::default());
-        read(Kind::Lzma, &streams, "x.csv.lzma", &mut kept).expect("readable");
-        assert_eq!(kept.members[0].bytes, b"abcd");
-        assert!(kept.rules().is_empty());
-        let bytes = [&streams, &b"tail"[..]].concat();
-        read(Kind::Lzma, &bytes, "x.csv.lzma", &mut kept).expect("readable");
-        assert_eq!(kept.rules(), ["polyglot.trailing"]);
-    }
-
-    #[test]
     fn a_cut_stream_is_corrupt_and_its_head_is_scanned() {
         let mut kept = Kept::new(Limits::default());
         let bytes = gzip(&vec![b'a'; 100_000]);
         let end = read(Kind::Gzip, &bytes[..bytes.len() - 9], "x.gz", &mut kept);
         assert_eq!(end, Err(Unscannable::Corrupt));
         assert!(!kept.members[0].bytes.is_empty());
+    }
+
+    #[test]
+    fn streams_of_lzma_are_joined_and_the_tail_is_seen() {
+        const AB: &[u8] = b"\x5d\x00\x00\x80\x00\xff\xff\xff\xff\xff\xff\xff\xff\x00\x30\x98\x9c\xff\xff\xff\xff\xf0\x00\x00\x00";
+        const CD: &[u8] = b"\x5d\x00\x00\x80\x00\xff\xff\xff\xff\xff\xff\xff\xff\x00\x31\x99\x1c\xff\xff\xff\xff\xf0\x00\x00\x00";
+        let mut kept = Kept::new(Limits::default());
+        let two = [AB, CD].concat();
+        read(Kind::Lzma, &two, "x.csv.lzma", &mut kept).expect("whole");
+        assert_eq!(
+            (kept.members[0].bytes.as_slice(), kept.rules()),
+            (&b"abcd"[..], vec![])
+        );
+        let mut kept = Kept::new(Limits::default());
+        let tail = [AB, b"the tail of it"].concat();
+        read(Kind::Lzma, &tail, "x.csv.lzma", &mut kept).expect("whole");
+        assert_eq!(kept.members[1].bytes, b"the tail of it");
+        assert_eq!(kept.rules(), ["polyglot.trailing"]);
     }
 
     #[test]

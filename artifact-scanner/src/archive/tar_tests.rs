@@ -99,49 +99,72 @@ fn numbers_are_octal_or_of_base_256() {
     assert_eq!(number(b"0000x"), None);
 }
 
-fn records(kind: u8, text: &str) -> Vec<u8> {
-    let mut length = text.len() + 2;
-    length += length.to_string().len();
-    let record = format!("{length} {text}\n");
-    let mut member = header("hdr", kind, count(record.len()), 0o644, "");
-    member.extend_from_slice(record.as_bytes());
-    member.resize(member.len().div_ceil(BLOCK) * BLOCK, 0);
+fn pax(kind: u8, records: &[(&str, &str)]) -> Vec<u8> {
+    let record = |(key, value): &(&str, &str)| {
+        let record = format!(" {key}={value}\n");
+        format!("{}{record}", record.len() + 2)
+    };
+    let text: String = records.iter().map(record).collect();
+    let mut member = file("pax", text.as_bytes());
+    let head = header("pax", kind, count(text.len()), 0o644, "");
+    member[..BLOCK].copy_from_slice(&head);
     member
 }
 
 #[test]
-fn a_member_is_called_what_its_readers_call_it() {
-    let names = |members: &[Vec<u8>]| {
-        let (kept, end) = walk(members);
-        assert_eq!(end, Ok(()));
-        kept.members
-            .iter()
-            .map(|part| part.name.clone().unwrap_or_default())
-            .collect::<Vec<_>>()
-    };
-    let two = [file("a.csv", b"1\n"), file("b.csv", b"2\n"), end()];
-    let old = [vec![records(b'X', "path=c.csv")], two.to_vec()].concat();
-    assert_eq!(names(&old), ["c.csv", "b.csv"]);
-    let all = [
-        vec![records(b'g', "path=c.csv"), records(b'x', "path=d.csv")],
-        two.to_vec(),
-    ];
-    assert_eq!(names(&all.concat()), ["d.csv", "c.csv"]);
+fn the_headers_of_solaris_are_those_of_pax() {
+    let named = pax(b'X', &[("path", "../../x")]);
+    let (kept, end) = walk(&[named, file("a", b"x"), end()]);
+    assert_eq!((end, kept.rules()), (Ok(()), vec!["archive.escape"]));
+    assert_eq!(kept.names(), ["../../x"]);
 }
 
 #[test]
-fn what_unpackers_read_otherwise_is_told() {
-    let mut map = b"1\n0\n2\n".to_vec();
+fn a_name_for_all_members_is_odd_and_a_comment_for_all_is_not() {
+    let (kept, _) = walk(&[pax(b'g', &[("path", "run.x")]), file("a", b"x"), end()]);
+    assert_eq!(kept.rules(), ["archive.two_views"]);
+    let comment = pax(b'g', &[("comment", "0123456")]);
+    let (kept, _) = walk(&[comment, file("a", b"x"), end()]);
+    assert!(kept.rules().is_empty());
+}
+
+#[test]
+fn holes_are_filled_however_they_are_told() {
+    let mut map = b"2\n2\n2\n6\n1\n".to_vec();
     map.resize(BLOCK, 0);
-    map.extend(b"ab");
-    let sparse = [
-        records(b'x', "GNU.sparse.major=1"),
-        file("a.csv", &map),
-        end(),
+    let data = [&map[..], b"MZx"].concat();
+    let (major, minor) = (("GNU.sparse.major", "1"), ("GNU.sparse.minor", "0"));
+    let named = [
+        major,
+        minor,
+        ("GNU.sparse.name", "a"),
+        ("GNU.sparse.realsize", "8"),
     ];
-    let (kept, _) = walk(&sparse);
-    assert_eq!(kept.rules(), ["archive.sparse"]);
-    assert_eq!(kept.members[0].bytes, b"ab");
-    let folder = [header("a/", 0, 512, 0o755, ""), vec![b'x'; BLOCK], end()];
-    assert_eq!(walk(&folder).0.rules(), ["archive.two_views"]);
+    let in_data = [pax(b'x', &named), file("GNUSparseFile.0/a", &data)].concat();
+    let of_map = [("GNU.sparse.size", "8"), ("GNU.sparse.map", "2,2,6,1")];
+    let of_map = [pax(b'x', &of_map), file("a", b"MZx")].concat();
+    let mut old = file("a", b"MZx");
+    old[156] = b'S';
+    for (at, number) in [(386, 2), (398, 2), (410, 6), (422, 1), (483, 8)] {
+        old[at..at + 11].copy_from_slice(format!("{number:011o}").as_bytes());
+    }
+    old[148..156].fill(b' ');
+    let sum: u32 = old[..BLOCK].iter().map(|byte| u32::from(*byte)).sum();
+    old[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+    for member in [in_data, of_map, old] {
+        let (kept, end) = walk(&[member, end()]);
+        assert_eq!(end, Ok(()));
+        assert_eq!(kept.names(), ["a"]);
+        assert_eq!(kept.members[1].bytes, b"\0\0MZ\0\0x\0");
+    }
+}
+
+#[test]
+fn a_folder_with_data_is_read_as_members_too() {
+    let mut folder = file("a/", &file("b", b"x"));
+    let head = header("a/", 0, 2 * 512, 0o755, "");
+    folder[..BLOCK].copy_from_slice(&head);
+    let (kept, end) = walk(&[folder, end()]);
+    assert_eq!((end, kept.rules()), (Ok(()), vec!["archive.odd_member"]));
+    assert_eq!(kept.members[0].kind, Some(Kind::Tar));
 }

@@ -48,32 +48,24 @@ pub(crate) fn inflate(packed: &[u8], budget: &mut Budget) -> Unpacked {
     pump(flate2::bufread::DeflateDecoder::new(packed), budget)
 }
 
-const MEMORY_KIB: u32 = 96 << 10;
-
-/// As [`lzma`], and moves past what belonged to it.
-pub(crate) fn lzma_frame(rest: &mut &[u8], budget: &mut Budget) -> Unpacked {
-    match lzma_rust2::LzmaReader::new_mem_limit(*rest, MEMORY_KIB, None) {
-        Ok(mut decoder) => {
-            let unpacked = pump(&mut decoder, budget);
-            let (left, ahead) = decoder.into_parts();
-            *rest = &rest[rest.len().saturating_sub(left.len() + ahead.len())..];
-            unpacked
-        }
-        Err(error) => Unpacked {
-            bytes: Vec::new(),
-            end: Err(reason(&error)),
-        },
-    }
-}
-
 /// Undoes the older form of xz, with a header of its own.
 pub(crate) fn lzma(packed: impl Read, budget: &mut Budget) -> Unpacked {
+    lzma_taking(packed, budget).0
+}
+
+/// The same; tells how many bytes it read and did not take, or nothing where it could not begin.
+pub(crate) fn lzma_taking(packed: impl Read, budget: &mut Budget) -> (Unpacked, Option<usize>) {
+    const MEMORY_KIB: u32 = 96 << 10;
     match lzma_rust2::LzmaReader::new_mem_limit(packed, MEMORY_KIB, None) {
-        Ok(decoder) => pump(decoder, budget),
-        Err(error) => Unpacked {
-            bytes: Vec::new(),
-            end: Err(reason(&error)),
-        },
+        Ok(mut decoder) => {
+            let unpacked = pump(&mut decoder, budget);
+            (unpacked, Some(decoder.into_parts().1.len()))
+        }
+        Err(error) => {
+            let end = Err(reason(&error));
+            let bytes = Vec::new();
+            (Unpacked { bytes, end }, None)
+        }
     }
 }
 

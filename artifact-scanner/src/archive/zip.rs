@@ -4,16 +4,17 @@
 //! each another member. Both are walked; what only one of them shows is scanned, and is a finding.
 
 mod around;
+mod methods;
 mod record;
 
-use super::unpack::{Unpacked, inflate, lzma, pump};
+use super::tree::Tree;
 use super::{Sink, aside, path};
 use crate::bytes::{count, index, slice};
 use crate::{Limit, Part, Severity, Unscannable};
 use memchr::memmem;
+use methods::{packed, unpack};
 use record::{Entry, central, local};
 use std::collections::HashSet;
-use std::io::Read as _;
 
 /// Walks the archive. The first failure is the answer, but all members are looked at.
 pub(crate) fn read(bytes: &[u8], sink: &mut dyn Sink) -> Result<(), Unscannable> {
@@ -21,36 +22,30 @@ pub(crate) fn read(bytes: &[u8], sink: &mut dyn Sink) -> Result<(), Unscannable>
         bytes,
         taken: Vec::new(),
         end: Ok(()),
+        tree: Tree::default(),
     };
-    let Some(end) = record::end(bytes) else {
+    let Some((end, others)) = record::end(bytes) else {
         // No directory: a cut archive, which some unpackers read all the same.
         walk.gaps(0, bytes.len(), sink);
         walk.end?;
         return Err(Unscannable::Corrupt);
     };
-    if end.is_doubtful {
-        sink.notes().find(
-            "archive.two_views",
-            Severity::Suspicious,
-            "",
-            "two records tell where the directory is, and unpackers differ in which they read",
-        );
-    }
-    let (directory, mut members) = walk.directory(&end, sink);
-    if walk.overlaps(sink) {
-        // A few show what the rest is; all of them would be the bomb.
-        members.truncate(OVERLAPPING_MAX);
-        walk.fail(Unscannable::Limit(Limit::Ratio));
-    }
-    for member in &members {
-        if sink.budget().spent().is_none() {
-            walk.pair(&member.entry, &member.header, sink);
-        }
-    }
+    let directory = walk.members(&end, sink);
     walk.gaps(0, directory, sink);
     let first = walk.taken.first().map_or(directory, |(start, _)| *start);
     around::read(bytes, first, &end, sink);
-    walk.end
+    for other in &others {
+        sink.notes().find(
+            "archive.two_ends",
+            Severity::Suspicious,
+            "",
+            "the archive ends in two ways: some unpackers show other members than the rest",
+        );
+        walk.taken.clear();
+        walk.members(other, sink);
+    }
+    let tree = walk.tree.judge(sink);
+    walk.end.and(tree)
 }
 
 /// How many members are read of an archive whose members lie on one another.
@@ -67,9 +62,26 @@ struct Walk<'a> {
     /// From where to where each member lies, header and data.
     taken: Vec<(usize, usize)>,
     end: Result<(), Unscannable>,
+    tree: Tree,
 }
 
 impl Walk<'_> {
+    /// Reads what one directory tells of; says where it starts.
+    fn members(&mut self, end: &record::End, sink: &mut dyn Sink) -> usize {
+        let (directory, mut members) = self.directory(end, sink);
+        if self.overlaps(sink) {
+            // A few show what the rest is; all of them would be the bomb.
+            members.truncate(OVERLAPPING_MAX);
+            self.fail(Unscannable::Limit(Limit::Ratio));
+        }
+        for member in &members {
+            if sink.budget().spent().is_none() {
+                self.pair(&member.entry, &member.header, sink);
+            }
+        }
+        directory
+    }
+
     fn fail(&mut self, reason: Unscannable) {
         if self.end.is_ok() {
             self.end = Err(reason);
@@ -222,7 +234,7 @@ impl Walk<'_> {
                 "the member unpacks to another size than it says",
             );
         }
-        Self::mode(entry, &unpacked.bytes, sink);
+        self.mode(entry, &unpacked.bytes, sink);
         if unpacked.bytes.is_empty() && entry.name.ends_with('/') {
             return;
         }
@@ -243,10 +255,16 @@ impl Walk<'_> {
         }
     }
 
-    fn mode(entry: &Entry, content: &[u8], sink: &mut dyn Sink) {
+    fn mode(&mut self, entry: &Entry, content: &[u8], sink: &mut dyn Sink) {
         let notes = sink.notes();
+        if entry.mode & 0o170_000 == 0o120_000 {
+            let target = String::from_utf8_lossy(content);
+            path::check_link(&entry.name, &target, notes);
+            self.tree.link(&entry.name, &target, notes);
+        } else {
+            self.tree.file(&entry.name);
+        }
         match entry.mode & 0o170_000 {
-            0o120_000 => path::check_link(&entry.name, &String::from_utf8_lossy(content), notes),
             0o020_000 | 0o060_000 => notes.find(
                 "archive.device",
                 Severity::Malicious,
@@ -326,6 +344,7 @@ impl Walk<'_> {
                 self.fail(Unscannable::Encrypted);
             }
             path::check(&header.name, sink.notes());
+            self.tree.file(&header.name);
             let unpacked = unpack(&header, data, sink);
             if let Err(reason) = unpacked.end {
                 self.fail(reason);
@@ -345,49 +364,6 @@ impl Walk<'_> {
                 return;
             }
         }
-    }
-}
-
-/// How many packed bytes a member has: where the directory hides data that the local header admits,
-/// that is read.
-fn packed(entry: &Entry, header: &Entry) -> u64 {
-    if header.has_descriptor() {
-        entry.packed
-    } else {
-        entry.packed.max(header.packed)
-    }
-}
-
-fn unpack(entry: &Entry, data: &[u8], sink: &mut dyn Sink) -> Unpacked {
-    let budget = sink.budget();
-    match entry.method {
-        0 => pump(data, budget),
-        8 => inflate(data, budget),
-        12 => pump(bzip2::bufread::BzDecoder::new(data), budget),
-        // A version, the length of the properties, the properties; then as in a file of its own.
-        14 => {
-            let body = data.get(4..).unwrap_or_default();
-            let (properties, data) = body.split_at_checked(5).unwrap_or_default();
-            let ends_itself = entry.flags & 2 != 0;
-            let size = if ends_itself { u64::MAX } else { entry.size };
-            let header = [properties, &size.to_le_bytes()].concat();
-            lzma(header.chain(data), budget)
-        }
-        93 => match ruzstd::decoding::StreamingDecoder::new(data) {
-            Ok(decoder) => pump(decoder, budget),
-            Err(_) => Unpacked {
-                bytes: Vec::new(),
-                end: Err(Unscannable::Corrupt),
-            },
-        },
-        95 => pump(
-            lzma_rust2::XzReader::new_mem_limit(data, false, 96 << 10),
-            budget,
-        ),
-        _ => Unpacked {
-            bytes: Vec::new(),
-            end: Err(Unscannable::Unsupported),
-        },
     }
 }
 

@@ -30,12 +30,14 @@ const NAMES: &[&str] = &[
     "ld.so.preload",
     // Interpreters and debuggers.
     ".gdbinit",
+    ".latexmkrc",
     ".lldbinit",
     ".octaverc",
     ".pdbrc",
     ".rprofile",
     ".renviron",
     "__pycache__",
+    "latexmkrc",
     "ipython_config.py",
     "ipython_kernel_config.py",
     "jupyter_config.py",
@@ -49,6 +51,7 @@ const NAMES: &[&str] = &[
     "sitecustomize.py",
     "usercustomize.py",
     // Tools that fetch and build.
+    ".bazelrc",
     ".condarc",
     ".curlrc",
     ".hgrc",
@@ -58,6 +61,7 @@ const NAMES: &[&str] = &[
     ".pydistutils.cfg",
     ".wgetrc",
     ".yarnrc",
+    ".yarnrc.yml",
     "pip.conf",
     "pip.ini",
     // Editors and readers.
@@ -66,6 +70,7 @@ const NAMES: &[&str] = &[
     ".exrc",
     ".forward",
     ".mailcap",
+    ".mailrc",
     ".nvimrc",
     ".procmailrc",
     ".psqlrc",
@@ -96,22 +101,31 @@ const PLACES: &[&str] = &[
     ".config/environment.d/*",
     ".config/fish/config.fish",
     ".config/fish/conf.d/*",
+    ".config/kitty/kitty.conf",
     ".config/systemd/user/*",
     ".emacs.d/init.el",
     ".git/hooks/*",
     ".git/modules/*/hooks/*",
     ".gnupg/gpg.conf",
+    ".docker/config.json",
     ".hg/hgrc",
     ".ipython/*/startup/*",
     ".julia/config/startup.jl",
     ".jupyter/custom/*",
     ".kube/config",
+    ".local/bin/*",
+    ".local/share/applications/*",
+    ".local/share/jupyter/kernels/*/kernel.json",
+    ".mvn/jvm.config",
+    ".mvn/extensions.xml",
     ".ssh/config",
     ".ssh/environment",
     ".ssh/rc",
     ".vscode/tasks.json",
     "etc/cron.d/*",
     "etc/profile.d/*",
+    "library/launchagents/*",
+    "library/launchdaemons/*",
 ];
 
 /// Settings of git: what they say tells whether they do more than name branches and addresses.
@@ -151,7 +165,8 @@ pub(super) fn is_obeyed(path: &str, content: &[u8]) -> bool {
         return !git::is_plain(content);
     }
     // What comes with every repository as a sample is not run.
-    NAMES.contains(name) || !name.ends_with(".sample") && PLACES.iter().any(lies_at)
+    let is_kind = name.ends_with("._pth") || name.starts_with(".lldbinit-");
+    is_kind || NAMES.contains(name) || !name.ends_with(".sample") && PLACES.iter().any(lies_at)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The records of a zip: local headers, the directory, its end.
 
-use crate::bytes::{count, index, le16, le32, le64, slice};
+use crate::bytes::{index, le16, le32, le64, slice};
 use memchr::memmem;
 
 /// What one header says of one member.
@@ -121,7 +121,7 @@ fn extras(entry: &mut Entry, mut extra: &[u8]) {
 }
 
 /// The end of the directory.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct End {
     pub(super) entries: u64,
     pub(super) directory_bytes: u64,
@@ -131,69 +131,90 @@ pub(super) struct End {
     pub(super) comment: (usize, usize),
     /// Where the whole archive ends.
     pub(super) archive_to: usize,
-    /// Whether a second end record, which some readers go by, tells of another directory.
-    pub(super) is_doubtful: bool,
 }
 
-/// The last end record whose comment fits, and how many others look like one.
-pub(super) fn end(bytes: &[u8]) -> Option<End> {
+/// The last end record whose comment fits, and what other readers take for the end in its place.
+pub(super) fn end(bytes: &[u8]) -> Option<(End, Vec<End>)> {
     let from = bytes.len().saturating_sub(22 + 0xffff + (1 << 16));
-    let at = memmem::rfind_iter(&bytes[from..], b"PK\x05\x06")
-        .map(|at| from + at)
-        .find(|at| end_at(bytes, *at).is_some())?;
-    end_at(bytes, at)
+    memmem::rfind_iter(&bytes[from..], b"PK\x05\x06").find_map(|at| end_at(bytes, from + at))
 }
 
-fn end_at(bytes: &[u8], at: usize) -> Option<End> {
+/// Some readers follow a locator of a record of 64 bits wherever one stands, some only where a field
+/// asks for it; some look where it points, some right before it.
+fn end_at(bytes: &[u8], at: usize) -> Option<(End, Vec<End>)> {
     let record = slice(bytes, at, 22)?;
     let comment = usize::from(le16(record, 20)?);
-    let mut end = End {
+    let plain = End {
         entries: le16(record, 10)?.into(),
         directory_bytes: le32(record, 12)?.into(),
         directory_offset: le32(record, 16)?.into(),
         directory_to: at,
         comment: (at + 22, (at + 22 + comment).min(bytes.len())),
         archive_to: (at + 22 + comment).min(bytes.len()),
-        is_doubtful: false,
     };
-    let wide = end.entries == 0xffff
-        || end.directory_bytes == 0xffff_ffff
-        || end.directory_offset == 0xffff_ffff;
-    if let Some(locator) = at
+    let asks = plain.entries == 0xffff
+        || plain.directory_bytes == 0xffff_ffff
+        || plain.directory_offset == 0xffff_ffff;
+    let Some(locator) = at
         .checked_sub(20)
         .and_then(|at| slice(bytes, at, 20))
         .filter(|locator| locator.starts_with(b"PK\x06\x07"))
-    {
-        let wide_at = index(le64(locator, 8)?);
-        // Some readers go by the place that is told, some take the record right before, and some
-        // read either though nothing asks for it.
-        let told = wide_end(bytes, wide_at);
-        let before = at.checked_sub(20 + 56);
-        let before = before.and_then(|at| wide_end(bytes, at));
-        if wide {
-            let told = told?;
-            end.is_doubtful = before.is_some_and(|before| before != told);
-            [end.entries, end.directory_bytes, end.directory_offset] = told;
-            end.directory_to = wide_at;
-        } else {
-            let own = [end.entries, end.directory_bytes, end.directory_offset];
-            end.is_doubtful = [told, before].iter().flatten().any(|other| *other != own);
-            // The directory ends before them.
-            if end.directory_offset.checked_add(end.directory_bytes) == Some(count(wide_at)) {
-                end.directory_to = wide_at.min(at);
-            }
+    else {
+        return Some((plain, Vec::new()));
+    };
+    let pointed_at = wide(bytes, index(le64(locator, 8)?), &plain);
+    let before = at.checked_sub(20 + 56);
+    let before = before.and_then(|at| wide(bytes, at, &plain));
+    let mut others: Vec<End> = Vec::new();
+    let mut agreeing = None;
+    for (end, whole) in pointed_at.into_iter().chain(before) {
+        // A field that does not ask says the same, or some readers keep it.
+        if !whole && asks {
+            others.push(plain.clone());
+        }
+        if whole {
+            agreeing = agreeing.or(Some(end.clone()));
+        }
+        if !others.contains(&end) {
+            others.push(end);
         }
     }
-    Some(end)
+    let end = match agreeing {
+        _ if asks && !others.is_empty() => others.remove(0),
+        // It says the same, and where the directory ends, too.
+        Some(end) => end,
+        None => plain,
+    };
+    // The same directory told once more is no other end.
+    others.retain(|other| {
+        (other.entries, other.directory_bytes, other.directory_offset)
+            != (end.entries, end.directory_bytes, end.directory_offset)
+    });
+    Some((end, others))
 }
 
-/// Members, bytes and place of the directory, as the end record of 64 bits has them.
-fn wide_end(bytes: &[u8], at: usize) -> Option<[u64; 3]> {
+/// The end record of 64 bits that stands here, and whether the plain one says the same as far as it
+/// can.
+fn wide(bytes: &[u8], at: usize, plain: &End) -> Option<(End, bool)> {
     let record = slice(bytes, at, 56)?;
     if !record.starts_with(b"PK\x06\x06") {
         return None;
     }
-    Some([le64(record, 32)?, le64(record, 40)?, le64(record, 48)?])
+    let end = End {
+        entries: le64(record, 32)?,
+        directory_bytes: le64(record, 40)?,
+        directory_offset: le64(record, 48)?,
+        directory_to: at,
+        ..plain.clone()
+    };
+    let agrees = [
+        (plain.entries, end.entries, 0xffff),
+        (plain.directory_bytes, end.directory_bytes, 0xffff_ffff),
+        (plain.directory_offset, end.directory_offset, 0xffff_ffff),
+    ]
+    .iter()
+    .all(|(narrow, wide, asks)| narrow == asks || narrow == wide);
+    Some((end, agrees))
 }
 
 /// Names are UTF-8 by flag or by custom; other bytes show as what they are not.

@@ -188,23 +188,56 @@ fn a_cut_archive_is_corrupt_and_its_members_are_scanned() {
     assert_eq!(kept.names(), ["a"]);
 }
 
-#[test]
-fn a_second_record_of_the_end_is_the_same_or_is_told() {
-    for (entries, wanted) in [(1_u64, &[][..]), (2, &["archive.two_views"][..])] {
-        let plain = zip(&[member("a.csv", b"1,2\n")], b"");
-        let (head, end) = plain.split_at(plain.len() - 22);
-        let bytes_of = |at: usize| u32::from_le_bytes(end[at..at + 4].try_into().expect("four"));
-        let mut wide = b"PK\x06\x06".to_vec();
-        wide.resize(32, 0);
-        wide.extend(entries.to_le_bytes());
-        wide.extend(u64::from(bytes_of(12)).to_le_bytes());
-        wide.extend(u64::from(bytes_of(16)).to_le_bytes());
-        let mut locator = b"PK\x06\x07\0\0\0\0".to_vec();
-        locator.extend(count(head.len()).to_le_bytes());
-        locator.extend([1, 0, 0, 0]);
-        let bytes = [head, &wide, &locator, end].concat();
-        let mut kept = Kept::new(Limits::default());
-        let walked = read(&bytes, &mut kept);
-        assert_eq!((kept.rules(), walked), (wanted.to_vec(), Ok(())));
+/// An archive with an end of 64 bits before its plain end, which tells of the directory at
+/// `offset`.
+fn with_wide_end(whole: &[u8], offset: u64, asks: bool) -> Vec<u8> {
+    let (body, plain) = whole.split_at(whole.len() - 22);
+    let size = count(body.len()) - offset;
+    let mut out = body.to_vec();
+    out.extend(b"PK\x06\x06\x2c\0\0\0\0\0\0\0\x2d\0\x2d\0\0\0\0\0\0\0\0\0");
+    for number in [1, 1, size, offset] {
+        out.extend(number.to_le_bytes());
     }
+    out.extend(b"PK\x06\x07\0\0\0\0");
+    out.extend(count(body.len()).to_le_bytes());
+    out.extend([1, 0, 0, 0]);
+    out.extend(plain);
+    if asks {
+        let at = out.len() - 6;
+        out[at..at + 4].fill(0xff);
+    }
+    out
+}
+
+#[test]
+fn an_end_that_no_field_asks_for_is_read_and_odd() {
+    let two = zip(&[member("a", b"1"), member("b", b"2")], b"");
+    let directory = two.len() - 22 - 2 * 47;
+    // Behind the first record: the plain end tells of both members, the other of `b` alone.
+    for asks in [true, false] {
+        let (kept, _) = walk(&with_wide_end(&two, count(directory + 47), asks));
+        assert!(
+            kept.rules().contains(&"archive.two_ends"),
+            "{asks} {:?}",
+            kept.rules()
+        );
+        assert!(kept.names().contains(&"b"));
+    }
+    let one = zip(&[member("a", b"1")], b"");
+    let directory = one.len() - 22 - 47;
+    for asks in [true, false] {
+        let (kept, end) = walk(&with_wide_end(&one, count(directory), asks));
+        assert_eq!((end, kept.rules()), (Ok(()), vec![]));
+        assert_eq!(kept.names(), ["a"]);
+    }
+}
+
+#[test]
+fn links_of_a_zip_are_followed() {
+    let link = Member {
+        mode: 0o120_777,
+        ..member("q", b"sub")
+    };
+    let (kept, _) = walk(&zip(&[link, member("q/x", b"1")], b""));
+    assert_eq!(kept.rules(), ["archive.through_link"]);
 }
