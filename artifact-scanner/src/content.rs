@@ -223,7 +223,7 @@ fn as_bytes(
         Kind::Gif => format::gif::check(bytes, notes, budget),
         Kind::Jpeg => format::jpeg::check(bytes, notes, budget),
         Kind::Webp | Kind::Wav => format::riff::check(bytes, notes, budget),
-        Kind::Mp4 => format::riff::check_mp4(bytes, notes, budget),
+        Kind::Mp4 => format::mp4::check(bytes, notes, budget),
         Kind::Bmp => format::riff::check_bitmap(bytes, notes, budget),
         Kind::Pdf => check::pdf::check(bytes, notes, budget),
         Kind::Ole => check::office::check_ole(subject.name, bytes, notes, budget),

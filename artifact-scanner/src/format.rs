@@ -6,6 +6,7 @@ pub(crate) mod gif;
 pub(crate) mod hdf5;
 pub(crate) mod jpeg;
 pub(crate) mod json;
+pub(crate) mod mp4;
 pub(crate) mod npy;
 pub(crate) mod parquet;
 pub(crate) mod png;

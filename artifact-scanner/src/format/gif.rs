@@ -72,7 +72,9 @@ fn walk(
             }
         }
         if text.starts_with(b"XMP DataXMP") {
-            // Its letters are the lengths of its blocks, too.
+            // Its letters are the lengths of its blocks, too; or blocks are joined as everywhere.
+            let place = format!("joined blocks before offset {at}");
+            notes.part(place, None, None, text.split_off(11));
             text = bytes[start + 12..at].to_vec();
         } else if [&b"NETSCAPE2.0"[..], b"ANIMEXTS1.0"].contains(&text.get(..11).unwrap_or(b"")) {
             text.drain(..11);

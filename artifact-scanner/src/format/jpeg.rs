@@ -3,6 +3,14 @@
 use super::{pixels, trailing};
 use crate::bytes::{be16, count, slice};
 use crate::{Budget, Notes, Unscannable};
+use std::collections::BTreeMap;
+
+/// What begins so goes on in the next segment, behind a head of so many bytes.
+const SPREAD: [(&[u8], usize); 3] = [
+    (b"ICC_PROFILE\0", 14),
+    (b"http://ns.adobe.com/xmp/extension/\0", 75),
+    (b"Photoshop 3.0\0", 14),
+];
 
 /// Walks the segments.
 pub(crate) fn check(
@@ -12,6 +20,7 @@ pub(crate) fn check(
 ) -> Result<(), Unscannable> {
     let mut at = 2;
     let mut frame = false;
+    let mut joined = Joined::default();
     loop {
         let Some([0xff, marker]) = slice(bytes, at, 2).and_then(|m| <&[u8; 2]>::try_from(m).ok())
         else {
@@ -42,6 +51,7 @@ pub(crate) fn check(
                     }
                     // Comments, and what programs note for themselves.
                     0xe0..=0xfe if !body.is_empty() => {
+                        joined.add(marker, body, budget)?;
                         notes.part(
                             format!("segment before offset {at}"),
                             None,
@@ -55,8 +65,37 @@ pub(crate) fn check(
             }
         }
     }
+    joined.hand_on(notes);
     trailing(bytes, at, notes);
     Ok(())
+}
+
+/// What programs note in several segments of one kind, because one is too short.
+#[derive(Default)]
+struct Joined(BTreeMap<(u8, &'static [u8]), Noted>);
+
+/// In how many segments, and what.
+type Noted = (usize, Vec<u8>);
+
+impl Joined {
+    fn add(&mut self, marker: u8, body: &[u8], budget: &mut Budget) -> Result<(), Unscannable> {
+        let spread = SPREAD.iter().find(|(name, _)| body.starts_with(name));
+        let (name, head) = spread.copied().unwrap_or_default();
+        let head = head.min(body.len());
+        budget.unpack(count(body.len() - head))?;
+        let (number, text) = self.0.entry((marker, name)).or_default();
+        *number += 1;
+        text.extend_from_slice(&body[head..]);
+        Ok(())
+    }
+
+    fn hand_on(self, notes: &mut Notes) {
+        for ((marker, _), (number, text)) in self.0 {
+            if number > 1 {
+                notes.part(format!("joined segments {marker:#x}"), None, None, text);
+            }
+        }
+    }
 }
 
 /// Where the packed picture ends: at a marker that is neither stuffing nor a restart.
@@ -117,6 +156,20 @@ mod tests {
         let (notes, end) = run(&picture);
         assert_eq!(end, Ok(()));
         assert_eq!(notes.parts()[0].bytes, b"own");
+    }
+
+    #[test]
+    fn what_is_spread_over_segments_is_joined() {
+        let first = &jpeg(8, b"")[..2];
+        let rest = &jpeg(8, b"")[2..];
+        let profile =
+            b"\xff\xe2\x00\x12ICC_PROFILE\0\x01\x02ab\xff\xe2\x00\x12ICC_PROFILE\0\x02\x02cd";
+        let (notes, end) = run(&[first, profile, rest].concat());
+        assert_eq!(end, Ok(()));
+        let last = notes.parts().last().expect("one");
+        assert_eq!(last.bytes, b"abcd");
+        let (notes, _) = run(&[first, b"\xff\xfe\x00\x04to", rest].concat());
+        assert_eq!(notes.parts().last().expect("one").bytes, b"tohi");
     }
 
     #[test]

@@ -6,9 +6,9 @@ use crate::bytes::{be32, count, index, slice};
 use crate::{Budget, Notes, Unscannable};
 
 /// The chunks that say how the picture is drawn; what is in any other is handed on.
-const DRAWS: [&[u8]; 17] = [
-    b"PLTE", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"sBIT", b"bKGD", b"hIST", b"pHYs", b"sPLT",
-    b"tIME", b"cICP", b"mDCV", b"cLLI", b"acTL", b"fcTL", b"fdAT",
+const DRAWS: [&[u8]; 16] = [
+    b"PLTE", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"sBIT", b"bKGD", b"hIST", b"pHYs", b"tIME",
+    b"cICP", b"mDCV", b"cLLI", b"acTL", b"fcTL", b"fdAT",
 ];
 
 /// Walks the chunks; text of them is handed on.
@@ -30,6 +30,9 @@ pub(crate) fn check(
         }
         let (kind, body) = body.split_at(4);
         at += 12 + length;
+        if matches!(kind, b"tEXt" | b"zTXt" | b"iTXt" | b"iCCP") {
+            keyword(body, at, notes);
+        }
         match kind {
             b"IHDR" if !header => {
                 let (Some(width), Some(height)) = (be32(body, 0), be32(body, 4)) else {
@@ -54,6 +57,20 @@ pub(crate) fn check(
     }
     trailing(bytes, at, notes);
     Ok(())
+}
+
+/// The name before a text: an ordinary one is a word.
+fn keyword(body: &[u8], at: usize, notes: &mut Notes) {
+    const WORD_BYTES: usize = 20;
+    let name = body.split(|byte| *byte == 0).next().unwrap_or_default();
+    if name.len() >= WORD_BYTES && name.len() < body.len() {
+        notes.part(
+            format!("name of the chunk before offset {at}"),
+            None,
+            None,
+            name.to_vec(),
+        );
+    }
 }
 
 fn text(body: &[u8], at: usize, notes: &mut Notes) {
@@ -96,10 +113,7 @@ fn packed(
     }
     let unpacked = zlib(text, budget);
     unpacked.end?;
-    // A profile of colours is no text: it is unpacked for its size alone.
-    if kind != b"iCCP" {
-        notes.part(place, None, None, unpacked.bytes);
-    }
+    notes.part(place, None, None, unpacked.bytes);
     Ok(())
 }
 
@@ -149,6 +163,20 @@ mod tests {
         let (notes, end) = run(&png(8, &[], b"PK\x03\x04"));
         assert_eq!((end, notes.worst()), (Ok(()), Some(Severity::Suspicious)));
         assert_eq!(notes.parts()[0].bytes, b"PK\x03\x04");
+    }
+
+    #[test]
+    fn names_and_profiles_are_handed_on() {
+        let stored = b"\x78\x01\x01\x02\0\xfd\xffhi\x01\x3b\0\xd2";
+        let profile = [&b"icc\0\0"[..], stored].concat();
+        let (notes, end) = run(&png(8, &[chunk(b"iCCP", &profile)], b""));
+        assert_eq!(end, Ok(()));
+        assert_eq!(notes.parts()[0].bytes, b"hi");
+        let named = b"a name that is more than a word\0";
+        let (notes, _) = run(&png(8, &[chunk(b"tEXt", named)], b""));
+        assert_eq!(notes.parts()[0].bytes, named[..named.len() - 1]);
+        let (notes, _) = run(&png(8, &[chunk(b"sPLT", b"name")], b""));
+        assert_eq!(notes.parts()[0].bytes, b"name");
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! Whether files of boxes within boxes (WAVE, WebP, MP4) and bitmaps are whole.
+//! Whether files of boxes within boxes (WAVE, WebP) and bitmaps are whole.
 
 use super::{pixels, trailing};
-use crate::bytes::{be32, be64, count, index, le16, le32, le64, slice};
+use crate::bytes::{be32, count, index, le16, le32, le64, slice};
 use crate::{Budget, Notes, Unscannable};
 
 /// Walks the chunks of a WAVE or WebP file.
@@ -46,7 +46,7 @@ pub(crate) fn check(
         match kind {
             b"data" | b"VP8 " | b"VP8L" | b"ANMF" => data = true,
             b"LIST" => list(body, at, notes),
-            b"fmt " | b"fact" | b"ds64" | b"VP8X" | b"ALPH" | b"ANIM" | b"ICCP" | b"PEAK" => {}
+            b"fmt " | b"fact" | b"ds64" | b"VP8X" | b"ALPH" | b"ANIM" | b"PEAK" => {}
             _ => notes.part(format!("chunk at offset {at}"), None, None, body.to_vec()),
         }
         if form == b"WEBP" {
@@ -98,53 +98,6 @@ fn canvas(kind: &[u8], body: &[u8], budget: &Budget) -> Result<(), Unscannable> 
     pixels(width.into(), height.into(), budget)
 }
 
-/// Walks the outer boxes of an MP4 file.
-pub(crate) fn check_mp4(
-    bytes: &[u8],
-    notes: &mut Notes,
-    budget: &mut Budget,
-) -> Result<(), Unscannable> {
-    let (mut at, mut film) = (0, false);
-    while at + 8 <= bytes.len() {
-        let kind = &bytes[at + 4..at + 8];
-        if !kind
-            .iter()
-            .all(|byte| byte.is_ascii_graphic() || matches!(byte, b' ' | 0xa9))
-        {
-            break;
-        }
-        budget.charge(64)?;
-        let size = match be32(bytes, at).unwrap_or_default() {
-            0 => bytes.len() - at,
-            1 => index(be64(bytes, at + 8).ok_or(Unscannable::Corrupt)?),
-            size => index(size),
-        };
-        let body = slice(bytes, at, size)
-            .filter(|_| size >= 8)
-            .ok_or(Unscannable::Corrupt)?;
-        match kind {
-            b"moov" | b"moof" => film = true,
-            b"free" | b"skip" | b"uuid" | b"udta" | b"meta"
-                if body[8..].iter().any(|byte| *byte != 0) =>
-            {
-                notes.part(
-                    format!("box at offset {at}"),
-                    None,
-                    None,
-                    body[8..].to_vec(),
-                );
-            }
-            _ => {}
-        }
-        at += size;
-    }
-    if !film {
-        return Err(Unscannable::Corrupt);
-    }
-    trailing(bytes, at, notes);
-    Ok(())
-}
-
 /// Compares a bitmap's header with its length.
 pub(crate) fn check_bitmap(
     bytes: &[u8],
@@ -189,17 +142,6 @@ mod tests {
         assert_eq!(notes.worst(), None);
         assert_eq!(
             check(&wave[..20], &mut notes, &mut budget),
-            Err(Unscannable::Corrupt)
-        );
-    }
-
-    #[test]
-    fn a_film_needs_its_index() {
-        let (mut notes, mut budget) = (Notes::default(), Budget::new(Limits::default()));
-        let film = b"\0\0\0\x0cftypisom\0\0\0\x08moov";
-        assert_eq!(check_mp4(film, &mut notes, &mut budget), Ok(()));
-        assert_eq!(
-            check_mp4(&film[..12], &mut notes, &mut budget),
             Err(Unscannable::Corrupt)
         );
     }
