@@ -73,3 +73,8 @@ pub(crate) fn lzma_taking(packed: impl Read, budget: &mut Budget) -> (Unpacked, 
 pub(crate) fn zlib(packed: &[u8], budget: &mut Budget) -> Unpacked {
     pump(flate2::bufread::ZlibDecoder::new(packed), budget)
 }
+
+/// Unpacks gzip, all members of it.
+pub(crate) fn gzip(packed: &[u8], budget: &mut Budget) -> Unpacked {
+    pump(flate2::bufread::MultiGzDecoder::new(packed), budget)
+}

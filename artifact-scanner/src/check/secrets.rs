@@ -7,6 +7,8 @@
 mod assign;
 mod escapes;
 mod headers;
+mod keys;
+mod named;
 mod own;
 mod prefixes;
 mod stretches;

@@ -2,13 +2,13 @@
 
 use super::super::decode;
 use super::stretches::{Spots, is_made_of};
-use super::{headers, placeholder};
+use super::{headers, named, placeholder};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input};
 use std::sync::OnceLock;
 
 type Told<'a> = dyn FnMut(&'static str, &str, usize) + 'a;
 
-const WORDS: [&str; 14] = [
+const WORDS: [&str; 33] = [
     "secret",
     "token",
     "passw",
@@ -23,6 +23,25 @@ const WORDS: [&str; 14] = [
     headers::WORDS[0],
     headers::WORDS[1],
     headers::WORDS[2],
+    "_pass",
+    "private_key",
+    "privatekey",
+    "admin_key",
+    "admin-key",
+    "fernet_key",
+    "encryption_key",
+    "signing_key",
+    "master_key",
+    "mot de passe",
+    "contrase\u{f1}a",
+    "kennwort",
+    named::WORDS[0],
+    named::WORDS[1],
+    named::WORDS[2],
+    named::WORDS[3],
+    named::WORDS[4],
+    named::WORDS[5],
+    named::WORDS[6],
 ];
 
 fn words() -> Option<&'static AhoCorasick> {
@@ -71,18 +90,34 @@ pub(super) fn search(view: &[u8], spots: &Spots, told: &mut Told<'_>) {
             }
             continue;
         }
+        if named::WORDS.contains(&word) {
+            let place = found.start()..found.end();
+            if let Some((rule, what)) = named::tells(word, view, place) {
+                told(rule, what, found.start());
+            }
+            continue;
+        }
         if pages(&view[found.start().saturating_sub(16)..found.start()]) {
             continue;
         }
-        if let Some(value) = assigned(view, found.end()) {
+        let name = name_around(view, found.start(), found.end());
+        if let Some(value) = assigned(view, found.end(), &view[name.clone()], name.start) {
+            let name = &view[name];
             done = value.end;
-            let strict = matches!(word, "passw" | "pwd");
+            let strict = matches!(
+                word,
+                "passw" | "pwd" | "_pass" | "mot de passe" | "contrase\u{f1}a" | "kennwort"
+            );
             let decoded = decode::percent(&view[value.clone()]);
             let digest = !strict && decoded.iter().all(u8::is_ascii_hexdigit);
-            if digest && is_digest_of(view, found.start(), found.end()) {
+            if digest && is_digest_of(name) || name.ends_with(b"key_id") {
                 continue;
             }
-            if secret_value(&decoded, strict) {
+            if word.starts_with("private") && !named::is_key(&decoded) {
+                continue;
+            }
+            let is_uuid = named::is_uuid(&decoded) && named::is_of_service(name);
+            if is_uuid || secret_value(named::told_part(name, &decoded), strict) {
                 told(
                     "secrets.assignment",
                     "a value that its name calls secret",
@@ -118,8 +153,17 @@ fn pages(before: &[u8]) -> bool {
     names.iter().any(|name| before.ends_with(name.as_bytes()))
 }
 
-/// Whether the name around a word says that the value is a digest of the secret.
-fn is_digest_of(view: &[u8], start: usize, end: usize) -> bool {
+/// The name around a word.
+fn name_around(view: &[u8], start: usize, end: usize) -> std::ops::Range<usize> {
+    let fits = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let before = view[start.saturating_sub(24)..start].iter().rev();
+    let start = start - before.take_while(fits).count();
+    let behind = view[end..].iter().take(40);
+    start..end + behind.take_while(fits).count()
+}
+
+/// Whether a name says that the value is a digest of the secret.
+fn is_digest_of(name: &[u8]) -> bool {
     const DIGESTS: [&[u8]; 9] = [
         b"hash",
         b"hashed",
@@ -131,11 +175,6 @@ fn is_digest_of(view: &[u8], start: usize, end: usize) -> bool {
         b"digest",
         b"checksum",
     ];
-    let fits = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    let before = view[start.saturating_sub(24)..start].iter().rev();
-    let start = start - before.take_while(fits).count();
-    let behind = view[end..].iter().take(40);
-    let name = &view[start..end + behind.take_while(fits).count()];
     let name = name.to_ascii_lowercase();
     let mut words = name.split(|byte| matches!(byte, b'_' | b'-'));
     // Joined to the word in one, only what no other word ends in.
@@ -146,7 +185,7 @@ fn is_digest_of(view: &[u8], start: usize, end: usize) -> bool {
 }
 
 /// The value that is assigned to the name around `at`, if one is.
-fn assigned(view: &[u8], at: usize) -> Option<std::ops::Range<usize>> {
+fn assigned(view: &[u8], at: usize, name: &[u8], name_at: usize) -> Option<std::ops::Range<usize>> {
     let tail = &view[at..view.len().min(at + 400)];
     let mut i = tail
         .iter()
@@ -163,11 +202,14 @@ fn assigned(view: &[u8], at: usize) -> Option<std::ops::Range<usize>> {
             .take_while(|b| matches!(b, b' ' | b'\t'))
             .count()
     };
-    i += blank(i);
+    let blanks = blank(i);
+    i += blanks;
     match (tail.get(i), tail.get(i + 1)) {
         (Some(b'='), Some(b'=' | b'>')) | (Some(b':'), Some(b':')) => return None,
         (Some(b':'), Some(b'=')) => i += 2,
         (Some(b'=' | b':'), _) => i += 1,
+        (Some(b'>'), _) if blanks == 0 && view[..name_at].ends_with(b"<") => i += 1,
+        _ if blanks > 0 && named::takes_next(name, &view[..name_at]) => {}
         _ => return None,
     }
     i += blank(i);
@@ -191,8 +233,9 @@ fn assigned(view: &[u8], at: usize) -> Option<std::ops::Range<usize>> {
     (length > 0).then_some(at + i..at + i + length)
 }
 
-fn secret_value(value: &[u8], password: bool) -> bool {
+pub(super) fn secret_value(value: &[u8], password: bool) -> bool {
     let fits = |byte: &u8| is_made_of(*byte);
+    let value = value.strip_prefix(b"0x").unwrap_or(value);
     let least = if password { 12 } else { 20 };
     if value.len() < least || value.len() > 200 || !value.iter().all(fits) || placeholder(value) {
         return false;

@@ -4,6 +4,7 @@
 //! characters of which tokens are made. Most of a table, a page or an array has no such run, and
 //! that is seen many bytes at a time; what has one is searched byte by byte, with what stands before.
 
+use super::keys;
 use aho_corasick::packed::{self, Searcher};
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -181,12 +182,16 @@ fn add(found: &mut Vec<Stretch>, run: &Range<usize>) {
 }
 
 /// Words that tell of something without a run, or long before one.
-const MARKS: [&str; 5] = [
-    "PRIVATE KEY",
-    "PuTTY-User-Key-File-",
-    "openssh-key-v1\0",
-    ":5432:",
-    "://",
+const MARKS: [&[u8]; 9] = [
+    b"PRIVATE KEY",
+    b"PuTTY-User-Key-File-",
+    b"openssh-key-v1\0",
+    b":5432:",
+    b":::",
+    b"://",
+    keys::PKCS8,
+    keys::RSA,
+    keys::PKCS12,
 ];
 
 fn marks(view: &[u8]) -> Vec<Range<usize>> {
@@ -215,7 +220,7 @@ fn marks(view: &[u8]) -> Vec<Range<usize>> {
 /// The parts of a view in which there may be something, in order and apart.
 pub(super) struct Spots {
     pub(super) stretches: Vec<Stretch>,
-    marks: Vec<Range<usize>>,
+    pub(super) marks: Vec<Range<usize>>,
 }
 
 impl Spots {

@@ -6,7 +6,7 @@ use super::super::decode::to_base64;
 use super::{Own, check};
 use crate::{Budget, Limits, Notes};
 
-fn rules(view: &[u8]) -> Vec<&'static str> {
+pub(super) fn rules(view: &[u8]) -> Vec<&'static str> {
     let mut notes = Notes::default();
     check(view, &mut notes, &mut Budget::new(Limits::default())).expect("small");
     notes
@@ -316,4 +316,45 @@ fn digests_and_words_of_manuals_are_left_alone() {
         rules(key.as_bytes()),
         ["secrets.mailgun", "secrets.assignment"]
     );
+}
+
+#[test]
+fn tokens_of_more_services_are_found() {
+    let (hex, word) = ("4f1b7a9c0e83d265b7f0a91c3d48e625", "q7Rk2mZ9wLp4TxVb");
+    let (long, up) = (word.repeat(5), "abcdefgh12345678");
+    for text in [
+        format!("{}{}", "tskey-auth-", &long[..30]),
+        format!("{}{}", "AVNS_", &long[..20]),
+        format!("SK{hex}"),
+        format!("{}{hex}", "sk-"),
+        format!("{hex}-us12"),
+        format!("abc8Q~{}", &long[..34]),
+        format!("{}AZDO{}", &long[..76], &up[..4]),
+        format!("bob:500:{hex}:{hex}:::"),
+        format!("bob:$y$j9T${}${}", &long[..22], &long[..43]),
+        format!("client = Client('AC{hex}', '{hex}')"),
+        format!("<D>{long}</D>"),
+        format!("my_{}{}", "ghp_", "op6FasrEF582wWhLUSQWhnSCynAd8U1lWSRy"),
+        format!("token{}{}", "ghp_", "op6FasrEF582wWhLUSQWhnSCynAd8U1lWSRy"),
+    ] {
+        assert!(!rules(text.as_bytes()).is_empty(), "{text}");
+    }
+    for text in [
+        format!("task-{hex}"),
+        format!("disk_{hex}"),
+        format!("{hex}-user"),
+        format!("SK{hex}0"),
+        "8Q~".to_owned(),
+        format!("{hex}:{hex}"),
+    ] {
+        assert!(rules(text.as_bytes()).is_empty(), "{text}");
+    }
+    let packed = {
+        use std::io::Write as _;
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        let text = format!("{}{}", "ghp_", "op6FasrEF582wWhLUSQWhnSCynAd8U1lWSRy");
+        packer.write_all(text.as_bytes()).expect("to memory");
+        packer.finish().expect("to memory")
+    };
+    assert_eq!(rules(&to_base64(&packed, false)), ["secrets.github"]);
 }

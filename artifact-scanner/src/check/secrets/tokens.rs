@@ -3,14 +3,14 @@
 use super::super::decode;
 use super::prefixes::{Body, MANY, PREFIXES};
 use super::stretches::Spots;
-use super::{escapes, placeholder};
+use super::{escapes, keys, placeholder};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input};
 use std::sync::OnceLock;
 
 type Told<'a> = dyn FnMut(&'static str, &str, usize) + 'a;
 
 /// Anchors that have a rule of their own, behind the prefixes.
-const SPECIAL: [&str; 12] = [
+const SPECIAL: [&str; 20] = [
     "PRIVATE KEY",
     "PuTTY-User-Key-File-",
     "eyJ",
@@ -23,6 +23,14 @@ const SPECIAL: [&str; 12] = [
     "pat",
     ":AA",
     ":5432:",
+    "$y$",
+    "$5$",
+    "$2b$",
+    "Q~",
+    "AZDO",
+    "-us",
+    ":::",
+    "&Signature=",
 ];
 
 fn anchors() -> Option<&'static AhoCorasick> {
@@ -42,6 +50,7 @@ const ANCHOR_BYTES_MAX: usize = 40;
 
 /// Looks for every prefix at once.
 pub(super) fn search(view: &[u8], spots: &Spots, told: &mut Told<'_>) {
+    keys::search(view, spots, told);
     let Some(anchors) = anchors() else { return };
     let mut tried = 0;
     let regions = spots.with(ANCHOR_BYTES_MAX);
@@ -53,8 +62,10 @@ pub(super) fn search(view: &[u8], spots: &Spots, told: &mut Told<'_>) {
         let rest = &view[end..];
         match PREFIXES.get(found.pattern().as_usize()) {
             Some(prefix)
-                if (prefix.0.starts_with('.') || starts_a_word(view, at))
-                    && !(prefix.0 == "key-" && goes_before(view, at))
+                if (prefix.0.starts_with(['.', ':'])
+                    || starts_a_word(view, at)
+                    || is_joined(view, at, prefix.0))
+                    && !(matches!(prefix.0, "key-" | "sk-") && goes_before(view, at))
                     && body_fits(rest, prefix.1) =>
             {
                 told(prefix.2, prefix.3, at);
@@ -81,8 +92,25 @@ pub(super) fn search(view: &[u8], spots: &Spots, told: &mut Told<'_>) {
                 "&sig=" if signature(view, at, rest) => {
                     told("secrets.azure", "a signed address of Azure", at);
                 }
-                mark @ ("$6$" | "$apr1$" | "$2y$") if hashed(view, at, mark.len()) => {
+                mark @ ("$6$" | "$apr1$" | "$2y$" | "$y$" | "$5$" | "$2b$")
+                    if hashed(view, at, mark.len()) =>
+                {
                     told("secrets.password_hash", "the hash of a password", at);
+                }
+                "Q~" if of_client(view, at, rest) => {
+                    told("secrets.azure", "a client secret of Azure", at);
+                }
+                "AZDO" if of_devops(view, at, rest) => {
+                    told("secrets.azure", "a token of Azure DevOps", at);
+                }
+                "-us" if of_mailchimp(view, at, rest) => {
+                    told("secrets.mailchimp", "a key of Mailchimp", at);
+                }
+                ":::" if dumped(view, at) => {
+                    told("secrets.password_hash", "the hash of a password", at);
+                }
+                "&Signature=" if of_storage(view, at, rest) => {
+                    told("secrets.google", "a signed address of Google", at);
                 }
                 ":AA" if bot(view, at, rest) => told("secrets.telegram", "a token of a bot", at),
                 ":5432:" if password_line(rest) => {
@@ -109,6 +137,74 @@ fn starts_a_word(view: &[u8], at: usize) -> bool {
         // In a record of bytes the length of a text stands before it, and may look like a letter.
         _ => view[at.saturating_sub(32)..at].iter().any(|byte| *byte < 9),
     }
+}
+
+/// Whether a prefix that few words end in follows a word without a gap: `my_`, `token`.
+fn is_joined(view: &[u8], at: usize, prefix: &str) -> bool {
+    const WORD_MAX: usize = 24;
+    let before = view[at.saturating_sub(WORD_MAX + 1)..at].iter().rev();
+    let word = before
+        .clone()
+        .take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_');
+    let word = word.count();
+    let small = before
+        .take(word)
+        .all(|byte| byte.is_ascii_lowercase() || *byte == b'_');
+    prefix.len() > 3 && prefix.ends_with(['_', '-']) && word <= WORD_MAX && small
+}
+
+/// How many bytes right before `at` fit.
+fn run_before(view: &[u8], at: usize, fits: impl Fn(u8) -> bool) -> usize {
+    let before = view[..at].iter().rev().take(MANY + 1);
+    before.take_while(|byte| fits(**byte)).count()
+}
+
+/// `abc8Q~` and some 34 characters.
+fn of_client(view: &[u8], at: usize, rest: &[u8]) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"~._-".contains(&byte);
+    let length = run(rest, fits);
+    at > 0
+        && view[at - 1].is_ascii_digit()
+        && run_before(view, at, fits) == 4
+        && (31..=34).contains(&length)
+        && !placeholder(&rest[..length])
+}
+
+/// 76 letters and digits, the mark, four more.
+fn of_devops(view: &[u8], at: usize, rest: &[u8]) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric();
+    run_before(view, at, fits) == 76 && run(rest, fits) == 4 && mixed(&view[at - 76..at])
+}
+
+/// 32 hexadecimal digits, the mark, the number of a data center.
+fn of_mailchimp(view: &[u8], at: usize, rest: &[u8]) -> bool {
+    (1..=2).contains(&run(rest, |byte| byte.is_ascii_alphanumeric()))
+        && rest[0].is_ascii_digit()
+        && run_before(view, at, |byte| byte.is_ascii_alphanumeric()) == 32
+        && digits_of_hash(&view[at - 32..at])
+}
+
+/// `name:500:` and two hashes before the mark, as tools that dump accounts of Windows write them.
+fn dumped(view: &[u8], at: usize) -> bool {
+    let line = &view[at.saturating_sub(65)..at];
+    line.len() == 65
+        && line[32] == b':'
+        && digits_of_hash(&line[33..])
+        && line[..32].iter().all(u8::is_ascii_hexdigit)
+}
+
+fn digits_of_hash(digits: &[u8]) -> bool {
+    digits.iter().all(u8::is_ascii_hexdigit) && mixed(digits) && !placeholder(digits)
+}
+
+/// The signature of an address that whoever has it may read from.
+fn of_storage(view: &[u8], at: usize, rest: &[u8]) -> bool {
+    let fits = |byte: u8| decode::sextet(byte).is_some() || b"%=".contains(&byte);
+    let near = &view[at.saturating_sub(400)..at];
+    let length = run(rest, fits);
+    length >= 200
+        && memchr::memmem::find(near, b"GoogleAccessId=").is_some()
+        && !placeholder(&rest[..length])
 }
 
 /// Whether the word is the last of a longer name: `cache-key-` and a digest is no key.
@@ -200,11 +296,14 @@ fn web_token(text: &[u8], tried: &mut usize, at: usize) -> bool {
     let example = examples
         .iter()
         .any(|known| memchr::memmem::find(&claims, known).is_some());
+    let head_text = decode::base64(&text[..head.min(1024)]);
+    // Of one that is locked the third part is short.
+    let is_locked = memchr::memmem::find(&head_text, b"\"enc\"").is_some();
     head >= 16
         && body >= 8
-        && signature.len() >= 20
+        && signature.len() >= if is_locked { 16 } else { 20 }
         && !example
-        && memchr::memmem::find(&decode::base64(&text[..head.min(1024)]), b"\"alg\"").is_some()
+        && memchr::memmem::find(&head_text, b"\"alg\"").is_some()
 }
 
 /// The signature of a shared address: a digest in base64, percent-coded, next to a date.

@@ -2,7 +2,9 @@
 
 use super::super::decode;
 use super::escapes;
+use super::keys;
 use super::stretches::Stretch;
+use crate::archive::unpack::{Unpacked, gzip, zlib};
 use crate::{Budget, Unscannable};
 
 /// Shorter runs hold no token.
@@ -63,7 +65,17 @@ pub(super) fn hidden(
             } else {
                 decode::base64
             };
-            if !printable(&decoded(&text[..text.len().min(32)])) {
+            let head = decoded(&text[..text.len().min(32)]);
+            if let Some(unpack) = packed(&head) {
+                // What breaks is no more than it gave.
+                let unpacked = unpack(&decoded(text), budget).bytes;
+                if !unpacked.is_empty() {
+                    let place = format!("packed in base64 at offset {}", run.start);
+                    keep(place, unpacked, budget)?;
+                }
+                continue;
+            }
+            if !printable(&head) && !keys::begins(&head) {
                 continue;
             }
             let coding = if hexadecimal { "hexadecimal" } else { "base64" };
@@ -182,6 +194,17 @@ fn next_run(view: &[u8], mut at: usize, until: usize) -> Option<std::ops::Range<
             return Some(start..end);
         }
         at = end;
+    }
+}
+
+type Unpack = fn(&[u8], &mut Budget) -> Unpacked;
+
+/// How what begins so is unpacked, if it is packed.
+fn packed(head: &[u8]) -> Option<Unpack> {
+    match head {
+        [0x1f, 0x8b, 8, ..] => Some(gzip),
+        [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..] => Some(zlib),
+        _ => None,
     }
 }
 
