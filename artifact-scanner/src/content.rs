@@ -32,9 +32,9 @@ pub(crate) fn read(
 ) -> Result<(), Unscannable> {
     let bytes = subject.bytes;
     sink.budget().charge(count(bytes.len()) + 1)?;
-    if kind != Kind::Pickle && subject.text.is_none() {
+    if subject.text.is_none() && kind != Kind::Pickle {
         let mut notes = std::mem::take(sink.notes());
-        check::pickle::check_beside(bytes, &mut notes, sink.budget());
+        check::pickle::lurks(bytes, &mut notes, sink.budget());
         *sink.notes() = notes;
     }
     match kind {
@@ -238,12 +238,7 @@ fn as_bytes(
         Kind::Orc => format::columnar::check_orc(bytes, budget),
         Kind::Npy => format::npy::check(bytes, notes, budget),
         Kind::Sqlite => format::sqlite::check(bytes, notes, budget),
-        Kind::Hdf5 => {
-            // PyTables loads each attribute that looks like one.
-            let pickles = check::pickle::check_within(bytes, notes, budget);
-            format::hdf5::check(bytes, notes, budget)?;
-            pickles
-        }
+        Kind::Hdf5 => format::hdf5::check(bytes, notes, budget),
         Kind::Safetensors => format::safetensors::check(bytes, notes, budget),
         Kind::Pickle => check::pickle::check(bytes, notes, budget),
         Kind::Frame => format::frames::check(bytes, notes, budget),
@@ -257,11 +252,7 @@ fn as_bytes(
                 subject.ending,
                 "pkl" | "pickle" | "p" | "joblib" | "pt" | "pth"
             ) {
-                match check::pickle::check(bytes, notes, budget) {
-                    // That it breaks off is told where it is a file of its own.
-                    Ok(()) | Err(Unscannable::Corrupt) => {}
-                    Err(reason) => return Err(reason),
-                }
+                return check::pickle::check(bytes, notes, budget);
             }
             let is_data = subject.is_within && !sealed::is_called(subject.ending);
             if is_data || policy.unknown_types == UnknownTypes::Accept {

@@ -56,7 +56,11 @@ def unpacked_otherwise():
 def loaded():
     """What loaders run that was read as something else."""
     gen = b"\x80\x02cscipy.stats._continuous_distns\nnorm_gen\n)\x81}(" + text("_parse_arg_template")
-    known = "\ndef _parse_args(self, a, loc=0, scale=1):\n    return (a), loc, scale\n"
+    known = (
+        "\ndef _parse_args(self, a, loc=0, scale=1):\n    return (a,), loc, scale\n\n"
+        "def _parse_args_rvs(self, a, loc=0, scale=1, size=None):\n    return self._argcheck_rvs(a, loc, scale, size=size)\n\n"
+        "def _parse_args_stats(self, a, loc=0, scale=1, moments='mv'):\n    return (a,), loc, scale, moments\n"
+    )
     wrapper = lambda name: b"cjoblib.numpy_pickle\nNDArrayWrapper\n)\x81}(" + text("filename") + text(name) + b"ub."
     head = lambda header, body=RUN: b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + body
     wide = "{'fortran_order': False, 'shape': (1,), 'descr': %s}\n"

@@ -1,11 +1,13 @@
 //! Whether an HDF5 file is whole, reads other files, or claims more data than it can hold.
 
-mod links;
+mod elsewhere;
 
 use super::trailing;
 use crate::bytes::{count, index, le16, le32, le64, slice};
+use crate::check::pickle;
 use crate::{Budget, Notes, Severity, Unscannable};
 use memchr::memmem;
+use std::collections::HashSet;
 
 /// Reads the superblock, then every object header there is, linked or not.
 pub(crate) fn check(
@@ -45,6 +47,7 @@ pub(crate) fn check(
         notes,
         limit: budget.limits().unpacked_bytes,
         fair: count(file.len()).saturating_mul(budget.limits().ratio.into()),
+        seen: HashSet::new(),
     };
     for at in (0..end).step_by(8) {
         budget.charge(8)?;
@@ -54,26 +57,19 @@ pub(crate) fn check(
         budget.charge(8)?;
         headers.second(at, budget)?;
     }
-    if links::lead_out(&file[..end]) {
-        headers.notes.find(
-            "hdf5.external_link",
-            Severity::Suspicious,
-            "",
-            "a link leads to another file on the reader's disk",
-        );
-    }
+    elsewhere::links(&file[..end], notes, budget)?;
+    pickle::within(&file[..end], notes, budget)?;
     trailing(file, end, notes);
     Ok(())
 }
-
-/// How often a header goes on elsewhere.
-const CHUNKS_MAX: u32 = 4;
 
 struct Headers<'a> {
     file: &'a [u8],
     notes: &'a mut Notes,
     limit: u64,
     fair: u64,
+    /// Where continuations stand that were read: each may name all others.
+    seen: HashSet<u64>,
 }
 
 /// What the messages of one object say together.
@@ -121,9 +117,10 @@ impl Headers<'_> {
             let Some(message) = slice(body, 8, length.into()) else {
                 break;
             };
-            self.message(kind, message, object);
+            self.message(kind, message, object, budget);
             if kind == 0x10 && chunks > 0 {
                 let chunk = le64(message, 0).zip(le64(message, 8));
+                let chunk = chunk.filter(|(at, _)| self.seen.insert(*at));
                 if let Some(chunk) =
                     chunk.and_then(|(at, length)| slice(self.file, index(at), index(length)))
                 {
@@ -155,56 +152,29 @@ impl Headers<'_> {
         };
         let head = if flags & 4 == 0 { 4 } else { 6 };
         let mut object = Object::default();
-        self.chunk(body, head, CHUNKS_MAX, &mut object, budget)?;
+        let mut chunks = vec![body];
+        while let Some(mut body) = chunks.pop() {
+            while let (Some(kind), Some(length)) = (body.first().copied(), le16(body, 1)) {
+                budget.charge(8)?;
+                let Some(message) = slice(body, head, length.into()) else {
+                    break;
+                };
+                self.message(kind.into(), message, &mut object, budget);
+                let chunk = le64(message, 0).zip(le64(message, 8));
+                let chunk = chunk.filter(|(at, _)| kind == 0x10 && self.seen.insert(*at));
+                let chunk = chunk.and_then(|(at, size)| slice(self.file, index(at), index(size)));
+                chunks.extend(chunk.and_then(|chunk| chunk.strip_prefix(b"OCHK")));
+                body = &body[head + usize::from(length)..];
+            }
+        }
         self.judge(&object, at);
         Ok(())
     }
 
-    /// The messages of a header of the second form, and of those that it goes on in.
-    fn chunk(
-        &mut self,
-        mut body: &[u8],
-        head: usize,
-        chunks: u32,
-        object: &mut Object,
-        budget: &mut Budget,
-    ) -> Result<(), Unscannable> {
-        while let (Some(kind), Some(length)) = (body.first().copied(), le16(body, 1)) {
-            budget.charge(8)?;
-            let Some(message) = slice(body, head, length.into()) else {
-                break;
-            };
-            self.message(kind.into(), message, object);
-            let next = le64(message, 0).zip(le64(message, 8));
-            if let Some((at, length)) = next.filter(|_| kind == 0x10 && chunks > 0)
-                && let Some(chunk) = slice(self.file, index(at), index(length))
-                && let Some(inner) = chunk.strip_prefix(b"OCHK")
-            {
-                self.chunk(inner, head, chunks - 1, object, budget)?;
-            }
-            body = &body[head + usize::from(length)..];
-        }
-        Ok(())
-    }
-
-    fn message(&mut self, kind: u16, body: &[u8], object: &mut Object) {
+    fn message(&mut self, kind: u16, body: &[u8], object: &mut Object, budget: &mut Budget) {
         match kind {
             1 => object.items = items(body),
             3 => object.item_bytes = le32(body, 4).map(u64::from),
-            6 if is_external_link(body) => {
-                self.notes.find(
-                    "hdf5.external_link",
-                    Severity::Suspicious,
-                    "",
-                    "a link leads to another file on the reader's disk",
-                );
-            }
-            8 if matches!(body, [4..=8, 3, ..]) => self.notes.find(
-                "hdf5.virtual",
-                Severity::Suspicious,
-                "",
-                "the data of an array is put together from files on the reader's disk",
-            ),
             7 if body.first() == Some(&1)
                 && le64(body, 8)
                     .is_some_and(|heap| slice(self.file, index(heap), 4) == Some(b"HEAP")) =>
@@ -216,6 +186,8 @@ impl Headers<'_> {
                     "the data of an array is read from another file on the reader's disk",
                 );
             }
+            8 => elsewhere::layout(self.file, body, self.notes),
+            12 => elsewhere::attribute(body, self.notes, budget),
             _ => {}
         }
     }
@@ -249,10 +221,6 @@ fn items(body: &[u8]) -> Option<u64> {
     (0..rank).try_fold(1u64, |product, dimension| {
         Some(product.saturating_mul(le64(body, start + 8 * dimension)?))
     })
-}
-
-fn is_external_link(body: &[u8]) -> bool {
-    matches!(body, [1, flags, 64, ..] if flags & 8 != 0)
 }
 
 #[cfg(test)]
@@ -312,6 +280,26 @@ mod tests {
             Ok(()),
             Some(Severity::Suspicious),
         );
+    }
+
+    /// Each of them was once read anew from each that names it.
+    #[test]
+    fn continuations_that_name_each_other_are_read_once() {
+        let count = 100u32;
+        let chunk = 96 + 16 + 24 * u64::from(count) + 4;
+        let message = [
+            &chunk.to_le_bytes()[..],
+            &(24 * u64::from(count)).to_le_bytes(),
+        ]
+        .concat();
+        let mut bytes = file(&vec![(0x10, message); 100]);
+        let own = bytes[112..bytes.len() - 4].to_vec();
+        bytes.extend(own);
+        let end = super::count(bytes.len()).to_le_bytes();
+        bytes[40..48].copy_from_slice(&end);
+        let start = std::time::Instant::now();
+        check(&bytes, Ok(()), None);
+        assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
     }
 
     /// Each message was once read from a copy of all that followed it.

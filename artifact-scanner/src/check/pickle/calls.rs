@@ -1,14 +1,29 @@
 //! What a pickle calls, and with what.
 
 use super::doers;
-use super::globals::{Standing, method, standing};
+use super::globals::{Standing, method};
 use super::machine::{DEPTH_MAX, Halt, Machine, note};
 use super::opcode::{Instruction, Operand};
-use super::values::{Value, Wrapper};
+use super::states::ARRAY;
+use super::values::{ItemType, Value, Wrapper};
 use crate::{Budget, Limit, Notes, Severity, Unscannable};
 
-/// Raw data that reads like a pickle for longer than this is one of no names.
-const RAW_STEPS_MAX: u64 = 10_000;
+/// Whether it is a class that makes objects of its own kind alone.
+fn is_base(path: &str) -> bool {
+    let name = path
+        .strip_prefix("builtins.")
+        .or_else(|| path.strip_prefix("__builtin__."))
+        .or_else(|| path.strip_prefix("datetime."));
+    let is_numbers = path
+        .strip_prefix("numpy.")
+        .is_some_and(|name| !name.contains('.') && name != "poly1d");
+    let containers = [
+        "collections.OrderedDict",
+        "collections.defaultdict",
+        "collections.deque",
+    ];
+    name.is_some_and(|name| name != "object") || is_numbers || containers.contains(&path)
+}
 
 impl Machine<'_> {
     pub(super) fn call_instruction(
@@ -47,20 +62,52 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn call(&mut self, callee: Value, arguments: Value, at: usize, notes: &mut Notes) -> Value {
+    fn call(
+        &mut self,
+        mut callee: Value,
+        mut arguments: Value,
+        at: usize,
+        notes: &mut Notes,
+    ) -> Value {
         (self.acts, self.called) = (true, true);
-        let Value::Global(index) = callee else {
-            note(
-                notes,
-                "pickle.computed_call",
-                Severity::Suspicious,
-                at,
-                "calls something that is computed while it is loaded",
-            );
-            return Value::Computed;
-        };
+        // Data has one that calls another, and never more.
+        for _ in 0..4 {
+            let Value::Global(index) = callee else { break };
+            match self.passed_on(index, arguments) {
+                Some((inner, items)) => {
+                    self.handed_on(&items, at, notes);
+                    callee = inner;
+                    arguments = self.tuples.add(&items);
+                }
+                None => return self.call_name(index, arguments, at, notes),
+            }
+        }
+        note(
+            notes,
+            "pickle.computed_call",
+            Severity::Suspicious,
+            at,
+            "calls something that is computed while it is loaded",
+        );
+        Value::Computed
+    }
+
+    fn call_name(&mut self, index: u32, arguments: Value, at: usize, notes: &mut Notes) -> Value {
         let known = matches!(arguments, Value::Tuple { .. });
         let arguments = self.tuples.items(arguments);
+        self.handed_on(arguments, at, notes);
+        if let Some(name) = self.names.get(index as usize)
+            && let Some(severity) = self.reaches(&name.path, known.then_some(arguments))
+        {
+            note(
+                notes,
+                "pickle.reaches",
+                severity,
+                at,
+                "makes by way of a harmless name something that data does not need",
+            );
+            return Value::Computed;
+        }
         if let Some(what) = self.done(index, known.then_some(arguments)) {
             note(notes, "pickle.does", Severity::Suspicious, at, what);
             return Value::Computed;
@@ -70,25 +117,13 @@ impl Machine<'_> {
             .get(index as usize)
             .map(|name| (name.standing, name.path.as_str()))
         {
-            Some((
-                Standing::Harmless,
-                "numpy.core._ufunc_reconstruct" | "numpy._core._ufunc_reconstruct",
-            )) => {
-                if self.fetches_ufunc(arguments) {
-                    return Value::Made(index);
-                }
-                note(
-                    notes,
-                    "pickle.ufunc",
-                    Severity::Malicious,
-                    at,
-                    "fetches what is no function of arrays by the name of its module",
-                );
-                Value::Computed
-            }
             Some((Standing::Harmless, "numpy.dtype")) => {
                 let text = arguments.first().and_then(|first| self.read_text(*first));
-                text.map_or(Value::Made(index), |text| Value::dtype(&text))
+                let Some(item) = text.and_then(|text| ItemType::read(&text)) else {
+                    return Value::Made(index);
+                };
+                self.types.push(item);
+                Value::Dtype(u32::try_from(self.types.len() - 1).unwrap_or(u32::MAX))
             }
             Some((Standing::Harmless, "builtins.type" | "__builtin__.type"))
                 if arguments.len() != 1 =>
@@ -102,7 +137,7 @@ impl Machine<'_> {
                 );
                 Value::Computed
             }
-            Some((Standing::Harmless, "joblib.numpy_pickle.NumpyArrayWrapper")) => {
+            Some((Standing::Harmless, ARRAY)) => {
                 self.wrapper = Wrapper::default();
                 Value::ArrayWrapper
             }
@@ -123,6 +158,43 @@ impl Machine<'_> {
                 Value::Computed
             }
             _ => Value::Computed,
+        }
+    }
+
+    /// What a name calls that only calls what it is given.
+    fn passed_on(&self, index: u32, arguments: Value) -> Option<(Value, Vec<Value>)> {
+        const TORCH: &str = "torch._tensor._rebuild_from_type_v2";
+        let path = &*self.names.get(index as usize)?.path;
+        let copies = path
+            .strip_prefix("copyreg.")
+            .or_else(|| path.strip_prefix("copy_reg."));
+        let path = copies.unwrap_or(path);
+        if !matches!(arguments, Value::Tuple { .. }) {
+            // They may be anything.
+            let calls = path == TORCH || copies.is_some();
+            return calls.then(|| (Value::Computed, Vec::new()));
+        }
+        let arguments = self.tuples.items(arguments);
+        match (path, arguments) {
+            ("__newobj__", [class, rest @ ..]) => Some((*class, rest.to_vec())),
+            ("__newobj_ex__", [class, rest, ..]) => {
+                Some((*class, self.tuples.items(*rest).to_vec()))
+            }
+            ("_reconstructor", [class, _, Value::None]) => Some((*class, Vec::new())),
+            ("_reconstructor", [_, base, state]) if self.path(*base).is_some_and(is_base) => {
+                Some((*base, vec![*state]))
+            }
+            // Any other base would only lend its name.
+            ("_reconstructor", _) => Some((Value::Computed, Vec::new())),
+            (TORCH, [maker @ Value::Global(_), _, rest, ..])
+                if self
+                    .path(*maker)
+                    .is_some_and(|path| path.starts_with("torch.")) =>
+            {
+                Some((*maker, self.tuples.items(*rest).to_vec()))
+            }
+            (TORCH, _) => Some((Value::Computed, Vec::new())),
+            _ => None,
         }
     }
 
@@ -159,30 +231,6 @@ impl Machine<'_> {
         (listed && owner.standing == Standing::Harmless).then_some(*class)
     }
 
-    /// Whether a module of functions of arrays is asked for one of them.
-    fn fetches_ufunc(&self, arguments: &[Value]) -> bool {
-        const MODULES: [&str; 7] = [
-            "numpy",
-            "numpy.core.umath",
-            "numpy._core.umath",
-            "numpy.core._multiarray_umath",
-            "numpy._core._multiarray_umath",
-            "scipy.special",
-            "scipy.special._ufuncs",
-        ];
-        let [module, name] = arguments else {
-            return false;
-        };
-        let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
-        let names = self.read_text(*module).zip(self.read_text(*name));
-        names.is_some_and(|(module, name)| {
-            MODULES.contains(&&*module)
-                && !name.starts_with('_')
-                && name.bytes().all(plain)
-                && standing(&module, &name) != Standing::Evil
-        })
-    }
-
     /// Whether it is a member of a listed class in capitals, as enumerations are written.
     fn fetches_harmless(&self, arguments: &[Value]) -> bool {
         let [Value::Global(index), name] = arguments else {
@@ -197,23 +245,6 @@ impl Machine<'_> {
         })
     }
 
-    pub(super) fn build(&mut self, at: usize, notes: &mut Notes) -> Result<bool, Halt> {
-        self.pop()?;
-        let object = *self.stack.last().ok_or(Halt::Broken)?;
-        match object {
-            Value::Mark => return Err(Halt::Broken),
-            Value::Global(_) | Value::Computed => note(
-                notes,
-                "pickle.patches",
-                Severity::Suspicious,
-                at,
-                "sets the state of something that is not a plain object",
-            ),
-            _ => {}
-        }
-        Ok(object == Value::ArrayWrapper)
-    }
-
     /// Steps over the raw data that joblib writes behind an array's description; an array of
     /// objects is a stream of its own.
     pub(super) fn raw_array(
@@ -223,7 +254,17 @@ impl Machine<'_> {
         budget: &mut Budget,
     ) -> Result<usize, Halt> {
         let wrapper = std::mem::take(&mut self.wrapper);
-        if wrapper.objects {
+        // A loader that has read a frame goes on in it, and takes the data from behind it.
+        if at < self.frame_end {
+            note(
+                notes,
+                "pickle.patches",
+                Severity::Suspicious,
+                at,
+                "describes an array in the midst of a frame",
+            );
+        }
+        if wrapper.is_of_objects() {
             if self.depth >= DEPTH_MAX {
                 return Err(Halt::Spent(Unscannable::Limit(Limit::Depth)));
             }
@@ -234,14 +275,6 @@ impl Machine<'_> {
         }
         let end = wrapper.end(self.bytes, at).ok_or(Halt::Broken)?;
         budget.charge((end - at) as u64)?;
-        // A type that got its fields later may be one of objects after all: a loader reads a stream.
-        let mut own = Notes::default();
-        let mut inner = Machine::new(&self.bytes[..end], DEPTH_MAX);
-        inner.steps_max = RAW_STEPS_MAX;
-        if let Err(Halt::Spent(reason)) = inner.run(at, &mut own, budget) {
-            return Err(Halt::Spent(reason));
-        }
-        notes.copy(&own, |finding| finding.rule == "pickle.dangerous_global");
         Ok(end)
     }
 

@@ -1,5 +1,6 @@
 //! Which names that data needs do more than data does, given the wrong arguments?
 
+use super::globals::is_kept;
 use super::values::Value;
 
 /// What makes iterators of what it is given, and is written with iterators.
@@ -22,23 +23,12 @@ const ITERATORS: [&str; 15] = [
 ];
 
 /// What is kept by its name, to be called by whoever loaded it; no data is made by them.
-const KEPT: [&str; 12] = [
-    "abs",
-    "all",
-    "any",
-    "len",
-    "max",
-    "min",
-    "operator.add",
-    "operator.mul",
-    "operator.sub",
-    "round",
-    "sorted",
-    "sum",
+const KEPT: [&str; 9] = [
+    "abs", "all", "any", "len", "max", "min", "round", "sorted", "sum",
 ];
 
-/// No text or array of bytes is made by its length alone; less than this is no harm.
-const LENGTH_MAX: u64 = 100_000_000;
+/// No text or array is made by its length alone; less than this is no harm, many times over.
+pub(super) const LENGTH_MAX: u64 = 1024;
 
 fn builtin(path: &str) -> Option<&str> {
     path.strip_prefix("builtins.")
@@ -60,7 +50,7 @@ pub(super) fn does<'a>(
     const COMPUTES: &str = "computes while it is loaded";
     const SWELLS: &str = "fills the memory while it is loaded";
     let name = builtin(path).unwrap_or(path);
-    if KEPT.contains(&name) {
+    if KEPT.contains(&name) || is_kept(name) {
         return Some(COMPUTES);
     }
     if name == "dateutil.tz.tz.tzfile" {

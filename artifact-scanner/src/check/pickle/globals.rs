@@ -60,6 +60,28 @@ const BUILTINS: &str = include_str!("builtins.txt");
 
 const HARMLESS: &str = include_str!("harmless.txt");
 
+/// Functions that data keeps by their name, to be called by whoever loaded it.
+const KEPT: &str = include_str!("kept.txt");
+
+/// Whether it is one of the functions that are kept and never called while data is loaded.
+pub(super) fn is_kept(path: &str) -> bool {
+    listed(KEPT, path)
+}
+
+/// Whether it is a function of numbers, by the module and the name that are asked for.
+pub(super) fn is_ufunc(module: &str, name: &str) -> bool {
+    let modules = [
+        "numpy",
+        "numpy.core.umath",
+        "numpy.core._multiarray_umath",
+        "numpy._core.umath",
+        "numpy._core._multiarray_umath",
+        "scipy.special",
+        "scipy.special._ufuncs",
+    ];
+    modules.contains(&module) && listed(include_str!("ufuncs.txt"), name)
+}
+
 /// Modules whose classes (names in capitals) are estimators, containers and distributions; to
 /// construct one does nothing but keep its arguments.
 const CLASS_MODULES: &[&str] = &[
@@ -97,48 +119,26 @@ const CLASS_MODULES_NOT: &[&str] = &[
     "sklearn.setup",
     "sklearn._build_utils",
     "numpy.random._examples",
+    "sklearn.callback",
 ];
 
-/// Classes that do something when they are constructed, should a listed module import them.
-const CLASS_NAMES_NOT: &[&str] = &[
-    "Popen",
-    "Parallel",
-    "Memory",
-    "Thread",
-    "Process",
-    "Pool",
-    "TemporaryDirectory",
-    "NamedTemporaryFile",
-    "FileIO",
-    "ZipFile",
-    "TarFile",
-    "ThreadPool",
-    "ThreadPoolExecutor",
-    "ProcessPoolExecutor",
-    "LowLevelCallable",
-    "StringIO",
-    "Path",
-    // What makes classes and functions, waits, or reaches out.
-    "ABCMeta",
-    "Client",
-    "CodeType",
-    "Connection",
-    "Console",
-    "Enum",
-    "EnumMeta",
-    "EnumType",
-    "FunctionType",
-    "Listener",
-    "Live",
-    "MethodType",
-    "ModuleType",
-    "Progress",
-    "Queue",
-    "SimpleNamespace",
-    "SimpleQueue",
-    "Template",
-    "Timer",
+/// What a fit of `scipy.optimize` ends in; its other classes call what they are given.
+const OPTIMIZE: [&str; 10] = [
+    "BFGS",
+    "Bounds",
+    "HessianUpdateStrategy",
+    "LbfgsInvHessProduct",
+    "LinearConstraint",
+    "NonlinearConstraint",
+    "OptimizeResult",
+    "OptimizeWarning",
+    "RootResults",
+    "SR1",
 ];
+
+/// Classes that listed modules only import, and that do something when they are constructed, call
+/// what they are given, or make a class.
+const CLASS_NAMES_NOT: &str = include_str!("foreign.txt");
 
 /// Data by the names that users know.
 const PANDAS: [&str; 15] = [
@@ -220,8 +220,11 @@ fn harmless(module: &str, name: &str) -> bool {
         }
         _ => {}
     }
-    if pair_listed(HARMLESS, module, name) {
+    if pair_listed(HARMLESS, module, name) || pair_listed(KEPT, module, name) {
         return true;
+    }
+    if module.starts_with("scipy.optimize") {
+        return OPTIMIZE.contains(&name);
     }
     let dotted = format!("{module}.");
     if CLASS_MODULES_NOT.iter().any(|not| module.starts_with(not))
@@ -235,7 +238,9 @@ fn harmless(module: &str, name: &str) -> bool {
             || name.ends_with("_array")
             || name.ends_with("_gen")
             || name.ends_with("_frozen"));
-    (is_class || cython || container) && !CLASS_NAMES_NOT.contains(&name)
+    (is_class || cython || container)
+        && !listed(CLASS_NAMES_NOT, name)
+        && !listed(CLASS_NAMES_NOT, name.trim_start_matches('_'))
 }
 
 /// Methods that real data keeps by name.
@@ -308,11 +313,23 @@ mod tests {
             ("sklearn.externals.x", "Ridge", Standing::Unknown),
             ("sklearn.utils", "Parallel", Standing::Unknown),
             ("sklearn.callback._transport", "Client", Standing::Unknown),
+            ("sklearn.x", "Listener", Standing::Unknown),
             (
                 "pandas.core.arrays.arrow.accessors",
                 "ABCMeta",
                 Standing::Unknown,
             ),
+            (
+                "scipy.optimize._differentiable_functions",
+                "ScalarFunction",
+                Standing::Unknown,
+            ),
+            (
+                "sklearn.metrics._classification",
+                "f1_score",
+                Standing::Harmless,
+            ),
+            ("scipy.stats._kde", "gaussian_kde", Standing::Harmless),
             ("os", "system", Standing::Evil),
             ("os.path", "join", Standing::Evil),
             ("numpy", "core.os.system", Standing::Evil),

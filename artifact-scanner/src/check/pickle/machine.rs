@@ -1,10 +1,10 @@
 //! What a pickle does, followed symbol by symbol on a stack and a memo, never carried out.
 
 use super::globals::{Standing, standing};
-use super::numbers::integer;
+use super::numbers::{frame, integer};
 use super::opcode::{self, Instruction, Operand};
-use super::templates::State;
-use super::values::{Memo, Tuples, Value, Wrapper};
+use super::states::States;
+use super::values::{ItemType, Memo, Tuples, Value, Wrapper};
 use crate::{Budget, Limit, Notes, Severity, Unscannable};
 use std::collections::HashMap;
 
@@ -27,7 +27,7 @@ const VALUES_MAX: usize = 2_000_000;
 /// Different names in one file; more is refused.
 const NAMES_MAX: usize = 5_000;
 /// Payloads of one stream that are looked at.
-const PAYLOADS_MAX: usize = 256;
+const PAYLOADS_MAX: usize = 10_000;
 /// Streams within streams (arrays of objects in a joblib file).
 pub(super) const DEPTH_MAX: u32 = 8;
 
@@ -40,17 +40,20 @@ pub(super) struct Name {
 pub(super) struct Machine<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) stack: Vec<Value>,
-    memo: Memo,
+    pub(super) memo: Memo,
     pub(super) tuples: Tuples,
     pub(super) names: Vec<Name>,
     known: HashMap<(String, String), u32>,
     pub(super) wrapper: Wrapper,
+    pub(super) types: Vec<ItemType>,
+    pub(super) states: States,
     pub(super) depth: u32,
+    /// Where the frame ends that a loader has read ahead.
+    pub(super) frame_end: usize,
     /// How many instructions were carried out.
     pub(super) steps: u64,
     /// How many are carried out at most.
     pub(super) steps_max: u64,
-    pub(super) state: State,
     /// Something was imported or called.
     pub(super) acts: bool,
     pub(super) called: bool,
@@ -68,10 +71,12 @@ impl<'a> Machine<'a> {
             names: Vec::new(),
             known: HashMap::new(),
             wrapper: Wrapper::default(),
+            types: Vec::new(),
+            states: States::default(),
             depth,
+            frame_end: 0,
             steps: 0,
             steps_max: u64::MAX,
-            state: State::default(),
             acts: false,
             called: false,
             payloads: Vec::new(),
@@ -121,9 +126,10 @@ impl<'a> Machine<'a> {
             // Other text than a number ends the work of a real loader; prose begins like that.
             b'F' | b'L' if !self.is_number(step) => return Err(Halt::Broken),
             0x8a | 0x8b => self.stack.push(self.long(step)),
-            0x88 | 0x89 | b'F' | b'G' | 0x97 | b']' | b'}' | 0x8f => {
+            0x88 | 0x89 | b'F' | b'G' | 0x97 | b']' | 0x8f => {
                 self.stack.push(Value::Data);
             }
+            b'}' => self.stack.push(Value::Dict(at)),
             b'K' | b'M' | b'J' => self.stack.push(integer(step)),
             b'I' | b'L' => self.stack.push(self.line_integer(step)),
             b'S' | b'V' | b'U' | b'T' | b'X' | 0x8c | 0x8d => {
@@ -137,13 +143,13 @@ impl<'a> Machine<'a> {
             b')' | b't' | 0x85..=0x87 => self.tuple(step.code, at, notes)?,
             b'd' | b'l' | 0x91 => {
                 let items = self.pop_mark()?;
-                self.wrapper.see_items(self.bytes, &items, &self.tuples);
+                self.handed_on(&items, at, notes);
                 if step.code == b'd' {
-                    self.see_entries(&items, at, notes);
+                    self.entries(Value::Dict(at), &items, at, notes);
+                    self.stack.push(Value::Dict(at));
                 } else {
-                    self.see_items(&items, at, notes);
+                    self.stack.push(Value::Data);
                 }
-                self.stack.push(Value::Data);
             }
             b'a' | b's' | b'e' | b'u' | 0x90 => self.fill(step.code, at, notes)?,
             b'p' | b'q' | b'r' | 0x94 | b'g' | b'h' | b'j' => self.remember(step)?,
@@ -151,7 +157,8 @@ impl<'a> Machine<'a> {
             b'R' | 0x81 | 0x92 | b'i' | b'o' => self.call_instruction(step, at, notes)?,
             b'b' => return self.build(at, notes),
             b'P' | b'Q' => self.persistent(step.code, at, notes)?,
-            _ => {} // PROTO, FRAME, READONLY_BUFFER
+            0x95 => self.frame_end = step.end.saturating_add(frame(step)),
+            _ => {} // PROTO, READONLY_BUFFER
         }
         Ok(false)
     }
@@ -203,16 +210,7 @@ impl<'a> Machine<'a> {
                 items
             }
         };
-        if items.iter().any(|item| self.is_getattr(*item)) {
-            note(
-                notes,
-                "pickle.getattr",
-                Severity::Suspicious,
-                at,
-                "hands `getattr` on as a value",
-            );
-        }
-        self.see_items(&items, at, notes);
+        self.handed_on(&items, at, notes);
         let tuple = self.tuples.add(&items);
         self.stack.push(tuple);
         Ok(())
@@ -227,11 +225,9 @@ impl<'a> Machine<'a> {
             }
             _ => self.pop_mark()?,
         };
-        self.wrapper.see_items(self.bytes, &items, &self.tuples);
-        if matches!(code, b's' | b'u') {
-            self.see_entries(&items, at, notes);
-        } else {
-            self.see_items(&items, at, notes);
+        self.handed_on(&items, at, notes);
+        if let (b's' | b'u', Some(top)) = (code, self.stack.last()) {
+            self.entries(*top, &items, at, notes);
         }
         match self.stack.last() {
             None | Some(Value::Mark) => return Err(Halt::Broken),
@@ -243,24 +239,6 @@ impl<'a> Machine<'a> {
                 "puts items into something that is no container",
             ),
             Some(_) => {}
-        }
-        Ok(())
-    }
-
-    fn remember(&mut self, step: &Instruction) -> Result<(), Halt> {
-        let slot = match &step.operand {
-            Operand::Number(slot) => *slot,
-            Operand::Line(range) => std::str::from_utf8(&self.bytes[range.clone()])
-                .ok()
-                .and_then(|digits| digits.trim().parse().ok())
-                .ok_or(Halt::Broken)?,
-            _ => self.memo.len() as u64,
-        };
-        if matches!(step.code, b'g' | b'h' | b'j') {
-            self.stack.push(self.memo.get(slot).ok_or(Halt::Broken)?);
-        } else {
-            let top = *self.stack.last().ok_or(Halt::Broken)?;
-            self.memo.put(slot, top);
         }
         Ok(())
     }
@@ -331,10 +309,7 @@ impl<'a> Machine<'a> {
         if let Some(&index) = self.known.get(&(module.clone(), name.clone())) {
             return Value::Global(index);
         }
-        // To look one up takes as long as many steps.
-        self.steps += 100;
         let standing = standing(&module, &name);
-        self.see_name(&module, &name, at, notes);
         let path: String = format!("{module}.{name}").chars().take(120).collect();
         match standing {
             Standing::Harmless | Standing::Fetches => {}

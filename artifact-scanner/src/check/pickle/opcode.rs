@@ -104,7 +104,7 @@ fn line(bytes: &[u8], at: usize) -> Option<(Range<usize>, usize)> {
 }
 
 /// Longer texts are no names.
-const NAME_BYTES_MAX: usize = 1000;
+const NAME_BYTES_MAX: usize = 4000;
 
 /// The text that a string instruction pushes, for instructions that push one; escapes undone.
 pub(super) fn text(bytes: &[u8], instruction: &Instruction) -> Option<String> {

@@ -2,7 +2,7 @@
 
 #![expect(clippy::format_collect, reason = "short texts, built once")]
 
-use super::{check, check_npy, sniff};
+use super::{check, lurks, sniff};
 use crate::{Budget, Kind, Limits, Notes, Severity, Unscannable};
 
 /// The worst of a pickle and of the parts that are pickles again, and how it ended.
@@ -274,43 +274,37 @@ fn prose_is_no_pickle() {
     }
 }
 
+/// The first instruction may be any; so may the type that the bytes belong to besides.
 #[test]
-fn arrays_and_layers_are_opened() {
-    let npy = |descr: &str, data: &[u8]| {
-        let header = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': (1,), }}\n");
-        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-        bytes.extend_from_slice(&u16::try_from(header.len()).expect("short").to_le_bytes());
-        bytes.extend_from_slice(header.as_bytes());
-        bytes.extend_from_slice(data);
+fn a_pickle_is_told_by_what_it_does() {
+    let act = b"0cos\nsystem\n(S'x'\ntR.";
+    for first in [
+        &b"\x8a\x010"[..],
+        b"\x8b\x01\0\0\0\0",
+        b"\x8e\x01\0\0\0\0\0\0\0x",
+        b"\x96\x01\0\0\0\0\0\0\0x",
+        b"\x8d\x01\0\0\0\0\0\0\0x",
+        b"\x88",
+        b"\x89",
+        b"\x8f",
+    ] {
+        let bytes = [first, act].concat();
+        assert!(sniff(&bytes), "{}", bytes.escape_ascii());
         let mut notes = Notes::default();
-        let end = check_npy(&bytes, &mut notes, &mut Budget::new(Limits::default()));
-        (notes.worst(), end)
-    };
-    let evil = b"cos\nsystem\n(S'x'\ntR.";
-    assert_eq!(npy("'|O'", evil).0, Some(Severity::Malicious));
-    assert_eq!(
-        npy("[('a', '<f8'), ('b', 'O')]", evil).0,
-        Some(Severity::Malicious)
+        lurks(&bytes, &mut notes, &mut Budget::new(Limits::default()));
+        assert_eq!(notes.worst(), Some(Severity::Malicious));
+    }
+    let safetensors = b"V\x01\0\0\0\0\0\0{\"a\": 1}\n0cos\nsystem\n(S'x'\ntR.";
+    let mut notes = Notes::default();
+    lurks(safetensors, &mut notes, &mut Budget::new(Limits::default()));
+    assert_eq!(notes.worst(), Some(Severity::Malicious));
+    let mut notes = Notes::default();
+    lurks(
+        b"cell\nvalue\n1\n",
+        &mut notes,
+        &mut Budget::new(Limits::default()),
     );
-    assert_eq!(npy("'<f8'", evil), (None, Ok(())));
-}
-
-#[test]
-fn a_fetch_by_the_name_of_a_module_is_none_of_functions_of_arrays() {
-    let fetch = |module: &str, name: &str| {
-        let text = format!("cnumpy.core\n_ufunc_reconstruct\n(S'{module}'\nS'{name}'\ntR.");
-        outcome(text.as_bytes()).0
-    };
-    assert_eq!(fetch("os", "system"), Some(Severity::Malicious));
-    assert_eq!(fetch("numpy", "os"), Some(Severity::Malicious));
-    assert_eq!(fetch("scipy.special", "expit"), None);
-    let file = |name: &str| {
-        let text = format!("}}S'filename'\nS'{name}'\nscjoblib.numpy_pickle\nNDArrayWrapper\n(tR.");
-        outcome(text.as_bytes()).0
-    };
-    assert_eq!(file("/x.npy"), Some(Severity::Malicious));
-    assert_eq!(file("\\\\\\\\e\\\\x"), Some(Severity::Malicious));
-    assert_eq!(file("a.pkl_01.npy"), None);
+    assert_eq!(notes.worst(), None);
 }
 
 /// A small generator of numbers, so that a failure can be had again.
@@ -382,4 +376,28 @@ fn real_data_is_clean() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(count >= 60, "{count}");
+}
+
+#[test]
+fn a_pickle_is_one_whatever_it_begins_with() {
+    for start in [
+        &b"\x8a\x010"[..],
+        b"\x880",
+        b"\x96\0\0\0\0\0\0\0\0",
+        b"\x8f0",
+        b"\x82\x010",
+    ] {
+        assert!(sniff(&[start, b"cos\nsystem\n(S'x'\ntR."].concat()));
+    }
+}
+
+/// Each place was once followed to the end of the file.
+#[test]
+fn raw_data_full_of_beginnings_is_read_in_time() {
+    for piece in [&b"\x80\x02"[..], b"\x80\x04N", b"\x80\x02cnumpy\nexp\n"] {
+        let bytes = [b"N.N.", &piece.repeat(200_000)[..]].concat();
+        let start = std::time::Instant::now();
+        let _ended = outcome(&bytes);
+        assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
+    }
 }

@@ -1,6 +1,5 @@
 //! What lies on the stack of a pickle that is followed but not loaded.
 
-use super::opcode;
 use std::collections::HashMap;
 
 /// A symbol for a value.
@@ -20,34 +19,69 @@ pub(super) enum Value {
     Global(u32),
     /// What a harmless name made.
     Made(u32),
-    /// A type of array items.
-    Dtype {
-        item_bytes: u64,
-        objects: bool,
-    },
+    /// A type of array items, by its number.
+    Dtype(u32),
+    /// A dict, by the place of the instruction that made it.
+    Dict(usize),
     /// joblib's description of the raw array behind it.
     ArrayWrapper,
     /// What came out of a call that cannot be followed.
     Computed,
-    /// Numbers, bytes, lists, dicts and sets.
+    /// Numbers, bytes, lists and sets.
     Data,
 }
 
-impl Value {
-    /// The item type that numpy writes as `f8`, `U5` or `O8`.
-    pub(super) fn dtype(text: &str) -> Self {
-        let letters = text.trim_start_matches(['<', '>', '=', '|']);
-        let size = letters
-            .get(1..)
-            .and_then(|digits| digits.parse::<u64>().ok());
-        let item = match letters.bytes().next() {
-            Some(b'U') => size.and_then(|size| size.checked_mul(4)),
-            _ => size,
-        };
-        Self::Dtype {
-            item_bytes: item.unwrap_or(0),
-            objects: letters.starts_with('O'),
+/// A type of array items, as `numpy.dtype` is told of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ItemType {
+    kind: u8,
+    bytes: u64,
+    objects: bool,
+}
+
+impl ItemType {
+    /// The item type that numpy writes as `f8`, `U5` or `O8`, and in no other way.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let letters = text.strip_prefix(['<', '>', '=', '|']).unwrap_or(text);
+        let kind = letters.bytes().next()?;
+        let digits = letters.get(1..)?;
+        if !b"biufcSaUVmMO".contains(&kind) || !digits.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
         }
+        let size = digits.parse::<u64>().ok()?;
+        Some(Self {
+            kind,
+            bytes: if kind == b'U' {
+                size.checked_mul(4)?
+            } else {
+                size
+            },
+            objects: kind == b'O',
+        })
+    }
+
+    /// Takes over what the state of a type says; false where it says it in an unusual way.
+    pub(super) fn see_state(&mut self, state: &[Value]) -> bool {
+        let [
+            Value::Int(3 | 4),
+            _,
+            _,
+            _,
+            _,
+            size,
+            _,
+            Value::Int(flags),
+            ..,
+        ] = state
+        else {
+            return false;
+        };
+        self.objects |= flags & 1 == 1;
+        match size {
+            Value::Int(size) if b"SaUV".contains(&self.kind) => self.bytes = *size,
+            _ => return !b"SaUV".contains(&self.kind),
+        }
+        true
     }
 }
 
@@ -118,46 +152,53 @@ impl Tuples {
 /// What joblib says of an array before its raw data.
 #[derive(Debug, Default)]
 pub(super) struct Wrapper {
+    /// The dict that says it.
+    pub(super) dict: Option<usize>,
     items: Option<u64>,
-    item_bytes: Option<u64>,
-    pub(super) objects: bool,
+    item: Option<ItemType>,
     padded: bool,
 }
 
 impl Wrapper {
-    /// Reads the entries of a dict that are about the array.
-    pub(super) fn see_items(&mut self, bytes: &[u8], items: &[Value], tuples: &Tuples) {
-        if items.len() > 64 {
+    /// Reads an entry of a dict that is about the array; only the last such dict counts.
+    pub(super) fn see(
+        &mut self,
+        dict: usize,
+        key: &[u8],
+        value: Value,
+        tuples: &Tuples,
+        types: &[ItemType],
+    ) {
+        if !matches!(key, b"shape" | b"dtype" | b"numpy_array_alignment_bytes") {
             return;
         }
-        for pair in items.chunks_exact(2) {
-            let Value::Text(at) = pair[0] else { continue };
-            let key = opcode::read(bytes, at).and_then(|step| opcode::text(bytes, &step));
-            match (key.as_deref(), pair[1]) {
-                (Some("shape"), shape @ Value::Tuple { .. }) => {
-                    self.items =
-                        tuples
-                            .items(shape)
-                            .iter()
-                            .try_fold(1_u64, |all, item| match item {
-                                Value::Int(count) => all.checked_mul(*count),
-                                _ => None,
-                            });
-                }
-                (
-                    Some("dtype"),
-                    Value::Dtype {
-                        item_bytes,
-                        objects,
-                    },
-                ) => {
-                    self.item_bytes = Some(item_bytes);
-                    self.objects = objects;
-                }
-                (Some("numpy_array_alignment_bytes"), Value::Int(_)) => self.padded = true,
-                _ => {}
-            }
+        if self.dict != Some(dict) {
+            *self = Self {
+                dict: Some(dict),
+                ..Self::default()
+            };
         }
+        match (key, value) {
+            (b"shape", shape) => {
+                let is_known = matches!(shape, Value::Tuple { .. });
+                let mut sizes = tuples.items(shape).iter();
+                self.items = sizes
+                    .try_fold(1_u64, |all, item| match item {
+                        Value::Int(count) => all.checked_mul(*count),
+                        _ => None,
+                    })
+                    .filter(|_| is_known);
+            }
+            (b"dtype", Value::Dtype(number)) => self.item = types.get(number as usize).copied(),
+            (b"dtype", _) => self.item = None,
+            (_, Value::Int(_)) => self.padded = true,
+            (_, Value::None) => self.padded = false,
+            _ => self.items = None,
+        }
+    }
+
+    pub(super) fn is_of_objects(&self) -> bool {
+        self.item.is_some_and(|item| item.objects)
     }
 
     /// The place behind the raw data that begins at `at`.
@@ -167,7 +208,7 @@ impl Wrapper {
         } else {
             0
         };
-        let size = self.items?.checked_mul(self.item_bytes?)?;
+        let size = self.items?.checked_mul(self.item?.bytes)?;
         let end = at
             .checked_add(padding)?
             .checked_add(usize::try_from(size).ok()?)?;

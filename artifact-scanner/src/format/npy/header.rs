@@ -1,253 +1,229 @@
-//! What does the header of an array say, where it is written as `NumPy` writes it?
-//!
-//! A loader reads it as a literal of Python, which has many spellings of one thing: escapes, comments,
-//! keys that come twice. `NumPy` writes one of them; whatever else stands there is not plain.
+//! What the header of an array says of its items: read as the literal that `NumPy` writes, and
+//! refused where it is written in any other way that Python would read, too.
 
-/// Records within records.
+/// Fields and texts of one item; more are refused.
+const FIELDS_MAX: usize = 10_000;
+/// Fields within fields.
 const DEPTH_MAX: u32 = 16;
 
-/// A plain header.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Header<'a> {
-    /// The dimensions, multiplied.
+/// An array by its header.
+pub(super) struct Header {
+    pub(super) item: Field,
     pub(super) items: u64,
-    pub(super) item_bytes: usize,
-    pub(super) objects: bool,
-    /// The type, where it is no record.
-    pub(super) code: Option<&'a str>,
 }
 
-/// Reads the whole header; nothing where it is not plain.
-pub(super) fn read(text: &str) -> Option<Header<'_>> {
-    let mut reader = Reader(text.trim_end());
-    reader.word("{")?;
-    let (mut kind, mut items, mut order) = (None, None, false);
-    while reader.word("}").is_none() {
-        let key = reader.text()?;
-        reader.word(":")?;
-        match key {
-            "descr" if kind.is_none() => kind = Some(reader.kind(DEPTH_MAX)?),
-            "shape" if items.is_none() => items = Some(reader.shape()?),
-            "fortran_order" if !order => {
-                order = reader
-                    .word("True")
-                    .or_else(|| reader.word("False"))
-                    .is_some();
-                order.then_some(())?;
+/// One item, or a field of one.
+#[derive(Default)]
+pub(super) struct Field {
+    pub(super) bytes: u64,
+    pub(super) has_objects: bool,
+    pub(super) texts: Vec<Texts>,
+}
+
+/// Texts of four bytes a letter within an item, one behind the other.
+#[derive(Clone)]
+pub(super) struct Texts {
+    pub(super) at: u64,
+    pub(super) bytes: u64,
+    pub(super) count: u64,
+    pub(super) big: bool,
+}
+
+impl Header {
+    /// A dictionary of three entries, each once.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let mut reader = Reader { rest: text };
+        let (mut item, mut items, mut order) = (None, None, None);
+        reader.expect('{')?;
+        while !reader.takes('}') {
+            let key = reader.quoted()?;
+            reader.expect(':')?;
+            let again = match key {
+                "descr" => item.replace(reader.description(DEPTH_MAX)?).is_some(),
+                "shape" => items.replace(reader.shape()?).is_some(),
+                "fortran_order" => order.replace(reader.truth()?).is_some(),
+                _ => return None,
+            };
+            if again || !(reader.takes(',') || reader.rest.starts_with('}')) {
+                return None;
             }
-            _ => return None,
         }
-        if reader.word(",").is_none() {
-            reader.word("}")?;
-            break;
-        }
+        let is_whole = reader.rest.trim().is_empty() && order.is_some();
+        let (item, items) = item.zip(items).filter(|_| is_whole)?;
+        Some(Self { item, items })
     }
-    let (kind, items) = (kind?, items?);
-    (order && reader.0.is_empty()).then_some(Header {
-        items,
-        item_bytes: kind.bytes,
-        objects: kind.objects,
-        code: kind.code,
-    })
 }
 
-struct Kind<'a> {
-    bytes: usize,
-    objects: bool,
-    code: Option<&'a str>,
+struct Reader<'a> {
+    rest: &'a str,
 }
-
-struct Reader<'a>(&'a str);
 
 impl<'a> Reader<'a> {
-    fn word(&mut self, word: &str) -> Option<()> {
-        self.0 = self.0.trim_start_matches([' ', '\n']).strip_prefix(word)?;
-        Some(())
+    /// Takes a sign, and the blanks around it.
+    fn takes(&mut self, sign: char) -> bool {
+        let Some(rest) = self.rest.trim_start_matches(' ').strip_prefix(sign) else {
+            return false;
+        };
+        self.rest = rest.trim_start_matches(' ');
+        true
     }
 
-    /// A text in plain quotes without escapes.
-    fn text(&mut self) -> Option<&'a str> {
-        self.0 = self.0.trim_start_matches([' ', '\n']);
-        let quote = self.0.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
-        let (text, rest) = self.0[1..].split_once(quote)?;
-        self.0 = rest;
-        (!text.contains(['\\', '\n'])).then_some(text)
+    fn expect(&mut self, sign: char) -> Option<()> {
+        self.takes(sign).then_some(())
+    }
+
+    /// A text in quotes, without an escape, which would have to be undone.
+    fn quoted(&mut self) -> Option<&'a str> {
+        let quote = self
+            .rest
+            .chars()
+            .next()
+            .filter(|c| matches!(c, '\'' | '"'))?;
+        let (text, rest) = self.rest[1..].split_once(quote)?;
+        // Two texts side by side are one.
+        let rest = rest.trim_start_matches(' ');
+        let is_plain = !text.contains(['\\', '\n', '\r', '\0']) && !rest.starts_with(['\'', '"']);
+        self.rest = rest;
+        is_plain.then_some(text)
     }
 
     fn number(&mut self) -> Option<u64> {
-        self.0 = self.0.trim_start_matches(' ');
-        let end = self.0.bytes().take_while(u8::is_ascii_digit).count();
-        let (digits, rest) = self.0.split_at(end);
-        self.0 = rest.strip_prefix('L').unwrap_or(rest);
-        digits.parse().ok()
+        let end = self.rest.find(|c: char| !c.is_ascii_digit())?;
+        let number = self.rest[..end].parse().ok()?;
+        let rest = &self.rest[end..];
+        // Python 2 marked long ones.
+        self.rest = rest.strip_prefix('L').unwrap_or(rest);
+        Some(number)
     }
 
-    /// The numbers of a tuple, multiplied; the largest there is stands for what is larger.
+    fn truth(&mut self) -> Option<bool> {
+        for (word, is_true) in [("True", true), ("False", false)] {
+            if let Some(rest) = self.rest.strip_prefix(word) {
+                self.rest = rest.trim_start_matches(' ');
+                return Some(is_true);
+            }
+        }
+        None
+    }
+
+    /// A tuple of numbers; their product.
     fn shape(&mut self) -> Option<u64> {
-        self.word("(")?;
-        let mut product = 1_u64;
-        while self.word(")").is_none() {
-            let number = self.number()?;
-            product = product.saturating_mul(number);
-            if self.word(",").is_none() {
-                self.word(")")?;
-                break;
+        self.expect('(')?;
+        let (mut product, mut count) = (1u64, 0);
+        while !self.takes(')') {
+            product = product.checked_mul(self.number()?)?;
+            count += 1;
+            let is_more = self.takes(',');
+            // A lone number in brackets is no tuple.
+            if !is_more && (count < 2 || !self.rest.starts_with(')')) {
+                return None;
             }
         }
         Some(product)
     }
 
-    fn kind(&mut self, depth: u32) -> Option<Kind<'a>> {
-        if self.word("[").is_some() {
-            return self.record(depth.checked_sub(1)?);
+    /// One type, or a list of fields.
+    fn description(&mut self, depth: u32) -> Option<Field> {
+        if !self.takes('[') {
+            return field(self.quoted()?);
         }
-        // A type, repeated.
-        if self.word("(").is_some() {
-            let inner = self.kind(depth.checked_sub(1)?)?;
-            self.word(",")?;
-            let times = usize::try_from(self.times()?).ok()?;
-            self.word(")")?;
-            let bytes = inner.bytes.checked_mul(times)?;
-            return Some(Kind {
-                bytes,
-                objects: inner.objects,
-                code: None,
-            });
-        }
-        let code = self.text()?;
-        if matches!(code, "O" | "|O" | "O8" | "|O8" | "O4" | "|O4") {
-            return Some(Kind {
-                bytes: 8,
-                objects: true,
-                code: None,
-            });
-        }
-        let bytes = code_bytes(code)?;
-        Some(Kind {
-            bytes,
-            objects: false,
-            code: Some(code),
-        })
-    }
-
-    fn times(&mut self) -> Option<u64> {
-        match self.number() {
-            Some(number) => Some(number),
-            None => self.shape(),
-        }
-    }
-
-    /// Fields: a name, or a title and a name; a type; how often, if more than once.
-    fn record(&mut self, depth: u32) -> Option<Kind<'a>> {
-        let mut record = Kind {
-            bytes: 0,
-            objects: false,
-            code: None,
-        };
-        while self.word("]").is_none() {
-            self.word("(")?;
-            if self.word("(").is_some() {
-                self.text()?;
-                self.word(",")?;
-                self.text()?;
-                self.word(")")?;
+        let depth = depth.checked_sub(1)?;
+        let mut all = Field::default();
+        let mut count = 0;
+        while !self.takes(']') {
+            self.expect('(')?;
+            // A name, or a title and a name.
+            if self.takes('(') {
+                self.quoted()?;
+                self.expect(',')?;
+                self.quoted()?;
+                self.expect(')')?;
             } else {
-                self.text()?;
+                self.quoted()?;
             }
-            self.word(",")?;
-            let field = self.kind(depth)?;
-            let times = if self.word(",").is_some() {
-                self.times()?
+            self.expect(',')?;
+            let one = self.description(depth)?;
+            let times = if self.takes(',') && !self.rest.starts_with(')') {
+                let times = self.shape()?;
+                self.takes(',');
+                times
             } else {
                 1
             };
-            self.word(")")?;
-            let bytes = field.bytes.checked_mul(usize::try_from(times).ok()?)?;
-            record.bytes = record.bytes.checked_add(bytes)?;
-            record.objects |= field.objects;
-            if self.word(",").is_none() {
-                self.word("]")?;
-                break;
+            self.expect(')')?;
+            all.add(&one, times)?;
+            count += 1;
+            if count > FIELDS_MAX || !(self.takes(',') || self.rest.starts_with(']')) {
+                return None;
             }
         }
-        Some(record)
+        Some(all)
     }
 }
 
-fn code_bytes(code: &str) -> Option<usize> {
-    let code = code.strip_prefix(['<', '>', '|', '=']).unwrap_or(code);
-    let (kind, size) = code.split_at_checked(1)?;
-    let (size, unit) = size.split_at(size.bytes().take_while(u8::is_ascii_digit).count());
-    let dated = matches!(kind, "m" | "M") && unit.starts_with('[') && unit.ends_with(']');
-    let plain = |c: char| c.is_ascii_alphanumeric() || "[]/".contains(c);
-    let fits = unit.is_empty() || dated && unit.chars().all(plain);
-    if !fits {
+impl Field {
+    /// Puts a field behind the others, so many times.
+    fn add(&mut self, one: &Self, times: u64) -> Option<()> {
+        self.has_objects |= one.has_objects;
+        if let [text] = one.texts.as_slice()
+            && text.bytes.checked_mul(text.count) == Some(one.bytes)
+        {
+            self.texts.push(Texts {
+                at: self.bytes,
+                count: text.count.checked_mul(times)?,
+                ..text.clone()
+            });
+        } else if !one.texts.is_empty() {
+            for nth in 0..times {
+                let start = self.bytes.checked_add(one.bytes.checked_mul(nth)?)?;
+                for text in &one.texts {
+                    let at = start.checked_add(text.at)?;
+                    self.texts.push(Texts { at, ..text.clone() });
+                }
+                if self.texts.len() > FIELDS_MAX {
+                    return None;
+                }
+            }
+        }
+        self.bytes = self.bytes.checked_add(one.bytes.checked_mul(times)?)?;
+        Some(())
+    }
+}
+
+/// A type as `<f8`, `|S5`, `<M8[ns]`, `|O`.
+fn field(code: &str) -> Option<Field> {
+    let (big, code) = match code.strip_prefix(['<', '>', '|', '=']) {
+        Some(rest) => (code.starts_with('>'), rest),
+        None => (false, code),
+    };
+    let kind = code.chars().next().filter(char::is_ascii)?;
+    let (digits, unit) = match code[1..].split_once('[') {
+        Some((digits, unit)) => (digits, Some(unit.strip_suffix(']')?)),
+        None => (&code[1..], None),
+    };
+    let is_unit = |unit: &str| unit.bytes().all(|b| b.is_ascii_alphanumeric());
+    if !digits.bytes().all(|b| b.is_ascii_digit())
+        || !unit.is_none_or(|unit| matches!(kind, 'm' | 'M') && is_unit(unit))
+    {
         return None;
     }
-    match kind {
-        "?" => Some(1),
-        "U" => size.parse::<usize>().ok()?.checked_mul(4),
-        "b" | "i" | "u" | "f" | "c" | "S" | "a" | "V" | "m" | "M" => size.parse().ok(),
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn judge(descr: &str, expected: Option<(usize, bool)>) {
-        let text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': (2, 3), }}   \n");
-        let header = read(&text);
-        let found = header.map(|header| (header.item_bytes, header.objects));
-        assert_eq!(found, expected, "{descr}");
-    }
-
-    #[test]
-    fn plain_types_have_a_size() {
-        judge("'<f8'", Some((8, false)));
-        judge("'<U3'", Some((12, false)));
-        judge("'<M8[ns]'", Some((8, false)));
-        judge("'|O'", Some((8, true)));
-        judge("[('a', '<f8'), ('b', '|O')]", Some((16, true)));
-        judge(
-            "[('a', '<f8', (2, 2)), ('', '|V4'), (('t', 'c'), [('d', '|u1')])]",
-            Some((37, false)),
-        );
-        judge("[('Own', '<i4', 3)]", Some((12, false)));
-    }
-
-    #[test]
-    fn other_spellings_are_not_plain() {
-        for descr in [
-            "'object'",
-            "'|\\x4f'",
-            "'i4,object'",
-            "[('a', 'object')]",
-            "'|' 'O'",
-            "'<f8' # '",
-        ] {
-            judge(descr, None);
-        }
-        for text in [
-            "{'descr': '|V56', 'descr': '|O', 'fortran_order': False, 'shape': (1,)}",
-            "{# 'descr': '|V56', 'shape': (1,),\n'desc\\x72': '|O', 'fortran_order': False}",
-            "{'descr': '<f8', 'fortran_order': False, 'shape': (1,)} or 1",
-            "{'descr': '<f8', 'shape': (1,)}",
-            "",
-        ] {
-            assert_eq!(read(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn no_text_is_deep_enough_to_end_it() {
-        let deep = format!("{{'descr': {}", "[('a',".repeat(100_000));
-        assert_eq!(read(&deep), None);
-        let text = "{'descr': [(('t', 'c'), '<f8', (2,))], 'fortran_order': True, 'shape': (2,), }";
-        for end in 0..text.len() {
-            assert_eq!(read(&text[..end]), None);
-        }
-    }
+    let size = digits.parse::<u64>();
+    let bytes = match (kind, size) {
+        ('?', Err(_)) if digits.is_empty() => 1,
+        ('O', _) => 8,
+        ('U', Ok(size)) => size.checked_mul(4)?,
+        ('b' | 'i' | 'u' | 'f' | 'c' | 'S' | 'a' | 'V' | 'm' | 'M', Ok(size)) => size,
+        _ => return None,
+    };
+    let texts = (kind == 'U' && bytes > 0).then_some(Texts {
+        at: 0,
+        bytes,
+        count: 1,
+        big,
+    });
+    Some(Field {
+        bytes,
+        has_objects: kind == 'O',
+        texts: texts.into_iter().collect(),
+    })
 }
