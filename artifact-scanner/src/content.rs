@@ -182,13 +182,15 @@ fn as_text(
             }
         }
         Kind::Xml => {
-            acts_in_xml(text, notes, budget)?;
+            // What it declares is told though it grows past what is looked at below.
+            let acts = acts_in_xml(text, notes, budget);
             if subject.is_within {
                 xml::declarations(text, notes);
                 check::xml::check(text, notes, budget)?;
             } else {
                 as_promised(subject, xml::check(text, notes, budget))?;
             }
+            acts?;
         }
         Kind::Yaml => {
             check::loaders::check_yaml(text, notes, budget)?;
