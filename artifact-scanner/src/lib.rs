@@ -11,7 +11,7 @@
 //! - [`Notes`], [`Part`]: what a check writes down: findings, and bytes to be looked at in turn
 //! - [`Budget`], [`Limits`]: how much may be unpacked, opened and spent
 //! - [`Policy`], [`Rules`]: what an operator chooses
-//! - [`Kind`]: what a file is, by its content
+//! - [`Kind`]: what a file is, by its content; [`MEDIA_TYPES`]: what it may be served as
 //! - [`check`]: one module for each kind of content that acts, pure functions from bytes to notes
 //! - `archive`, `format`: readers of containers and of data, to the last byte
 //! - `proof`: what `clean` is made of
@@ -54,7 +54,7 @@ pub use archive::members;
 pub use budget::{Budget, Limits};
 pub use finding::{Finding, Severity};
 pub use kind::Kind;
-pub use media::Serve;
+pub use media::{MEDIA_TYPES, Serve};
 pub use notes::{Notes, Part};
 pub use policy::{Policy, Preset, UnknownTypes};
 pub use report::Report;

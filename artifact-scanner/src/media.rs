@@ -37,6 +37,47 @@ impl Media {
     }
 }
 
+/// All that a file can be, without what follows a `;`: a row of an operator's that names another
+/// type meets no file.
+pub const MEDIA_TYPES: &[&str] = &[
+    "application/geo+json",
+    "application/gzip",
+    "application/json",
+    "application/octet-stream",
+    "application/pdf",
+    "application/rtf",
+    "application/vnd.apache.arrow.file",
+    "application/vnd.apache.parquet",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "application/vnd.sqlite3",
+    "application/x-7z-compressed",
+    "application/x-bzip2",
+    "application/x-hdf5",
+    "application/x-ipynb+json",
+    "application/x-ndjson",
+    "application/x-tar",
+    "application/x-xz",
+    "application/xml",
+    "application/yaml",
+    "application/zip",
+    "application/zstd",
+    "audio/wav",
+    "image/bmp",
+    "image/gif",
+    "image/jpeg",
+    "image/png",
+    "image/svg+xml",
+    "image/webp",
+    "text/csv",
+    "text/html",
+    "text/markdown",
+    "text/plain",
+    "text/tab-separated-values",
+    "video/mp4",
+];
+
 /// The row of a type; the ending picks among names for one type, never the type.
 pub(crate) fn of(kind: Kind, ending: &str) -> Media {
     use Serve::{Attachment, Inline, Sandbox};
@@ -107,5 +148,82 @@ pub(crate) fn of(kind: Kind, ending: &str) -> Media {
         content_type,
         clean,
         active,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every type, in the order of its declaration.
+    const KINDS: &[Kind] = &[
+        Kind::Empty,
+        Kind::Text,
+        Kind::Csv,
+        Kind::Json,
+        Kind::JsonLines,
+        Kind::Notebook,
+        Kind::Markdown,
+        Kind::Html,
+        Kind::Svg,
+        Kind::Xml,
+        Kind::Yaml,
+        Kind::Png,
+        Kind::Jpeg,
+        Kind::Gif,
+        Kind::Webp,
+        Kind::Bmp,
+        Kind::Wav,
+        Kind::Mp4,
+        Kind::Pdf,
+        Kind::Ooxml,
+        Kind::Ole,
+        Kind::Rtf,
+        Kind::Parquet,
+        Kind::Arrow,
+        Kind::Orc,
+        Kind::Npy,
+        Kind::Sqlite,
+        Kind::Hdf5,
+        Kind::Safetensors,
+        Kind::Pickle,
+        Kind::Frame,
+        Kind::Zip,
+        Kind::Tar,
+        Kind::Gzip,
+        Kind::Bzip2,
+        Kind::Xz,
+        Kind::Zstd,
+        Kind::SevenZip,
+        Kind::Zlib,
+        Kind::Lz4,
+        Kind::Lzma,
+        Kind::Rar,
+        Kind::Sealed,
+        Kind::Executable,
+        Kind::Script,
+        Kind::Shortcut,
+        Kind::Unknown,
+    ];
+    const ENDINGS: [&str; 7] = ["", "tsv", "tab", "geojson", "xlsx", "pptx", "docx"];
+
+    #[test]
+    fn the_list_is_that_of_the_table() {
+        for (at, kind) in KINDS.iter().enumerate() {
+            assert_eq!(*kind as usize, at, "{kind:?}");
+        }
+        assert_eq!(
+            KINDS.len(),
+            Kind::Unknown as usize + 1,
+            "the last is Unknown"
+        );
+        let given = KINDS.iter().flat_map(|kind| {
+            ENDINGS.map(|ending| {
+                let content_type = of(*kind, ending).content_type;
+                content_type.split(';').next().unwrap_or_default()
+            })
+        });
+        let given: std::collections::BTreeSet<_> = given.collect();
+        assert_eq!(given.into_iter().collect::<Vec<_>>(), MEDIA_TYPES);
     }
 }

@@ -3,14 +3,18 @@
 //! A rule's `meta` says what a hit is worth: `severity` (`info`, `active`, `suspicious`,
 //! `malicious`; `suspicious` where it is absent) and `message`, a sentence; `shown_in`, of which texts
 //! a hit counts only as far as they are carried out: `code`, the listings of a document; `json`, those
-//! and strings of JSON; `text`, any text to read. A source that does not compile, or compiles with a warning, is refused as a whole: no
-//! rule is lost in silence.
+//! and strings of JSON; `text`, any text to read. A source that does not compile, or compiles with a
+//! warning, is refused as a whole: no rule is lost in silence. So is one with a word in `meta` that
+//! is none of these, or a rule that is called as one of ours: a hit of it would be told as ours.
+
+mod meta;
 
 use crate::shown::{Among, Shown};
 use crate::{Budget, Notes, Severity, Unscannable};
 use boreal::compiler::CompilerParams;
 use boreal::scanner::{ScanParams, Scanner};
 use boreal::{Compiler, MetadataValue};
+use meta::{severity, sound};
 use std::fmt;
 use std::time::Duration;
 
@@ -36,11 +40,32 @@ impl fmt::Debug for Rules {
     }
 }
 
-/// Why a set of rules is refused: `<name>:<line>:<column>: <what>`.
+/// Why a set of rules is refused, by the name of its source.
 #[derive(Debug, thiserror::Error)]
-#[error("compile the rules: {problem}")]
-pub struct RulesError {
-    problem: String,
+pub enum RulesError {
+    /// `<name>:<line>:<column>: <what>`.
+    #[error("compile the rules: {problem}")]
+    Compile { problem: String },
+    #[error(
+        "take the rules: {source_name}: rule `{rule}`: `{key}` must be one of {allowed}; it is {got}"
+    )]
+    Meta {
+        source_name: String,
+        rule: String,
+        key: &'static str,
+        got: String,
+        allowed: String,
+    },
+    #[error("take the rules: {source_name}: rule `{rule}`: `message` must be a text; it is {got}")]
+    Message {
+        source_name: String,
+        rule: String,
+        got: String,
+    },
+    #[error(
+        "take the rules: {source_name}: rule `{rule}`: a rule of our own has this name; give it another"
+    )]
+    Named { source_name: String, rule: String },
 }
 
 impl Rules {
@@ -58,7 +83,8 @@ impl Rules {
     ///
     /// # Errors
     ///
-    /// A source does not compile without a warning.
+    /// A source does not compile without a warning, has a word in `meta` that is not known, or a
+    /// rule with the name of one of ours.
     pub fn with<'a>(
         sources: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, RulesError> {
@@ -68,7 +94,7 @@ impl Rules {
         let own = OWN.iter().copied();
         for (name, source) in own.chain(sources) {
             // The compiler says `mem:<line>:<column>: ...` of what comes from memory.
-            let refuse = |problem: String| RulesError {
+            let refuse = |problem: String| RulesError::Compile {
                 problem: match problem.strip_prefix("mem:") {
                     Some(rest) => format!("{name}:{rest}"),
                     None => format!("{name}: {problem}"),
@@ -82,6 +108,7 @@ impl Rules {
             }
         }
         let scanner = compiler.finalize();
+        sound(&scanner)?;
         let count = scanner.rules().count();
         Ok(Self { scanner, count })
     }
@@ -179,16 +206,6 @@ struct Hit {
     severity: Severity,
     message: String,
     among: Option<Among>,
-}
-
-/// An unknown word counts as the worst.
-fn severity(word: &str) -> Severity {
-    match word {
-        "info" => Severity::Info,
-        "active" => Severity::Active,
-        "suspicious" => Severity::Suspicious,
-        _ => Severity::Malicious,
-    }
 }
 
 #[cfg(test)]

@@ -23,7 +23,9 @@ use std::time::Instant;
 
 /// Look at files as the artifacts of a job are looked at, and say what they are.
 ///
-/// Exit: 0 all clean or active, 1 otherwise, 2 usage (an absent FILE).
+/// The exit code goes by the verdict: 0 all clean or active, 1 otherwise, 2 where a FILE is none
+/// that can be looked at (the others are scanned all the same). What the policy and its table would
+/// do with a file is shown, and changes no exit code.
 #[derive(Debug, clap::Args)]
 pub(super) struct ScanArgs {
     /// The files
@@ -40,9 +42,18 @@ pub(super) struct ScanArgs {
 /// Why a file cannot be looked at.
 #[derive(Debug, thiserror::Error)]
 enum ScanError {
+    #[error("open `{path}`; name a file that is there")]
+    Absent { path: String, source: io::Error },
+    #[error("open `{path}`; let this user read it, or scan as who may")]
+    Closed { path: String, source: io::Error },
     #[error("open `{path}`")]
     Open { path: String, source: io::Error },
-    #[error("scan `{path}`: it is not a regular file")]
+    #[error(
+        "scan `{path}`: it is a folder; name its files, as by `find {named} -type f -exec kiln \
+         scan {{}} +`"
+    )]
+    Folder { path: String, named: String },
+    #[error("scan `{path}`: it is no regular file; save what it gives to one, and name that")]
     Special { path: String },
     #[error("read `{path}`")]
     Read { path: String, source: io::Error },
@@ -64,27 +75,26 @@ struct Line<'a> {
     fate: Fate,
 }
 
-/// Scans the files in order. All are opened first, so that a wrong name is told before anything
-/// is answered.
+/// Scans the files in order. One that cannot be looked at is told where its line would be, and
+/// keeps no other from being scanned.
 pub(super) fn run(args: &ScanArgs) -> Result<Exit, Stop> {
-    let files: Vec<_> = args.files.iter().map(|path| open(path)).collect();
-    let wrong: Vec<_> = files
-        .iter()
-        .filter_map(|file| file.as_ref().err())
-        .collect();
-    if !wrong.is_empty() {
-        let lines = wrong.into_iter().map(|error| crate::fault::chain(error));
-        return Err(Stop::new(Exit::Usage, lines.collect()));
-    }
     let config = config::load(args.config.as_deref())?;
-    let files = args.files.iter().zip(files.into_iter().flatten());
     super::runtime()?.block_on(async {
-        let mut options = config.gate_by_hand();
-        options.processes = 1;
-        let gate = Gate::open(options);
+        let mut gate = None;
         let mut exit = Exit::Succeeded;
-        for (path, file) in files {
-            exit = exit.max(one(&gate, path, file, args.json).await?);
+        for path in &args.files {
+            let of_file = match open(path) {
+                Ok(file) => {
+                    let gate = gate.get_or_insert_with(|| {
+                        let mut options = config.gate_by_hand();
+                        options.processes = 1;
+                        Gate::open(options)
+                    });
+                    one(gate, path, file, args.json).await?
+                }
+                Err(error) => Stop::usage(&error).report(),
+            };
+            exit = exit.max(of_file);
         }
         Ok(exit)
     })
@@ -93,7 +103,10 @@ pub(super) fn run(args: &ScanArgs) -> Result<Exit, Stop> {
 /// Scans one file and says what it is.
 async fn one(gate: &Gate, path: &Path, file: File, json: bool) -> Result<Exit, Stop> {
     let path = path.to_string_lossy();
-    let (file, bytes, sha256) = hashed(&path, file).map_err(|error| Stop::unavailable(&error))?;
+    let (file, bytes, sha256) = match hashed(&path, file) {
+        Ok(hashed) => hashed,
+        Err(error) => return Ok(Stop::unavailable(&error).report()),
+    };
     let start = Instant::now();
     let thing = Thing {
         name: &path,
@@ -136,19 +149,46 @@ async fn one(gate: &Gate, path: &Path, file: File, json: bool) -> Result<Exit, S
 
 /// Opens a regular file; a pipe is not waited for.
 fn open(path: &Path) -> Result<File, ScanError> {
-    let shown = || path.to_string_lossy().into_owned();
-    let refused = |source: io::Error| ScanError::Open {
-        path: shown(),
-        source,
+    let shown = path.to_string_lossy().into_owned();
+    let refused = |source: io::Error| {
+        let path = shown.clone();
+        match source.kind() {
+            io::ErrorKind::NotFound => ScanError::Absent { path, source },
+            io::ErrorKind::PermissionDenied => ScanError::Closed { path, source },
+            _ => ScanError::Open { path, source },
+        }
     };
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file =
         rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| refused(errno.into()))?;
     let file = File::from(file);
-    if !file.metadata().map_err(refused)?.is_file() {
-        return Err(ScanError::Special { path: shown() });
+    let found = file.metadata().map_err(refused)?;
+    if found.is_dir() {
+        let named = argument(path);
+        return Err(ScanError::Folder { path: shown, named });
+    }
+    if !found.is_file() {
+        return Err(ScanError::Special { path: shown });
     }
     Ok(file)
+}
+
+/// A folder as `find` takes it from a shell: quoted where it must be, never an option, and gone
+/// into where it is a link.
+fn argument(path: &Path) -> String {
+    let mut name = path.to_string_lossy().into_owned();
+    if name.starts_with('-') {
+        name.insert_str(0, "./");
+    }
+    if path.is_symlink() && !name.ends_with('/') {
+        name.push('/');
+    }
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+,@%=:".contains(&b);
+    if name.bytes().all(plain) {
+        name
+    } else {
+        format!("'{}'", name.replace('\'', r"'\''"))
+    }
 }
 
 /// The length of a file and its hash; none where it is larger than what is scanned.
@@ -229,19 +269,51 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_and_an_absent_file_are_usage() {
+    fn what_is_no_file_is_usage_and_told_what_would_be_right() {
         let folder = scratch::Folder::new();
         let dir = folder.path();
-        assert!(matches!(open(dir), Err(ScanError::Special { .. })));
-        assert!(matches!(
-            open(&dir.join("none")),
-            Err(ScanError::Open { .. })
-        ));
+        let told = |path: &Path| {
+            let error = open(path).expect_err("it is no file");
+            crate::fault::chain(&error)
+        };
+        let name = dir.display();
+        assert_eq!(
+            told(dir),
+            format!(
+                "scan `{name}`: it is a folder; name its files, as by `find {name} -type f -exec \
+                 kiln scan {{}} +`"
+            )
+        );
+        assert_eq!(
+            told(&dir.join("none")),
+            format!(
+                "open `{name}/none`; name a file that is there: No such file or directory (os \
+                 error 2)"
+            )
+        );
+        assert!(told(Path::new("/dev/null")).contains("it is no regular file; save"));
         let args = ScanArgs {
-            files: vec![dir.join("none")],
+            files: vec![dir.join("none"), dir.to_owned()],
             json: false,
             config: None,
         };
-        assert_eq!(run(&args).map_err(Stop::report), Err(Exit::Usage));
+        assert_eq!(run(&args).map_err(Stop::report), Ok(Exit::Usage));
+    }
+
+    #[test]
+    fn a_folder_is_named_as_a_shell_takes_it() {
+        for (path, named) in [
+            ("out/a", "out/a"),
+            ("-out", "./-out"),
+            ("my out", "'my out'"),
+            ("it's", r"'it'\''s'"),
+            ("$(id)", "'$(id)'"),
+        ] {
+            assert_eq!(argument(Path::new(path)), named);
+        }
+        let folder = scratch::Folder::new();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(folder.path(), &link).expect("scratch");
+        assert_eq!(argument(&link), format!("{}/", link.display()));
     }
 }

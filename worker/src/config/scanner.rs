@@ -7,9 +7,9 @@ use super::{ClamdAddress, Config, Scanner};
 use crate::screen::GateOptions;
 use crate::screen::scanner::Grouping;
 use crate::screen::table::{Fate, Row, STREAM, may_be_released};
-use artifact_scanner::{Preset, Rules, Verdict};
+use artifact_scanner::{MEDIA_TYPES, Preset, Rules, Verdict};
 use kiln_protocol::limits::LimitUnit;
-use kiln_warden::profile::keys::Keys;
+use kiln_warden::profile::keys::{Keys, unknown};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
@@ -153,6 +153,8 @@ fn row(keys: &Keys) -> Option<Row> {
             "type",
             format!("it must be a media type such as `text/html`, `text/*`, `{STREAM}` or `*`"),
         );
+    } else if let Some(problem) = met_by_nothing(media) {
+        keys.wrong("type", problem);
     }
     let above_bytes = if keys.has("above") {
         keys.figure("above", LimitUnit::Size, ABOVE.0, ABOVE.1)?
@@ -184,6 +186,20 @@ fn is_type(text: &str) -> bool {
                 && (second == "*" || !second.is_empty() && second.bytes().all(plain))
         }
     }
+}
+
+/// What is wrong with a type that no file and no stream has.
+fn met_by_nothing(text: &str) -> Option<String> {
+    let mut known = vec!["*".to_owned(), STREAM.to_owned()];
+    if text.ends_with("/*") {
+        let firsts = MEDIA_TYPES.iter().filter_map(|one| one.split_once('/'));
+        known.extend(firsts.map(|(first, _)| format!("{first}/*")));
+        known.dedup();
+    } else {
+        known.extend(MEDIA_TYPES.iter().map(|one| (*one).to_owned()));
+    }
+    let known: Vec<_> = known.iter().map(String::as_str).collect();
+    (!known.contains(&text)).then(|| unknown(text, &known))
 }
 
 /// Every rule file of a folder, compiled once to see that it is right.
@@ -284,7 +300,10 @@ mod tests {
         let said = told(
             "[scanner]\npolicy = 'lax'\nclamd = '/run/clamd'\nrules = '/absent'\n\
              [[scanner.table]]\ntyp = 'x'\ntype = 'html'\nverdict = 'bad'\n\
-             [[scanner.table]]\nverdict = 'malicious'\naction = 'release'\n",
+             [[scanner.table]]\nverdict = 'malicious'\naction = 'release'\n\
+             [[scanner.table]]\ntype = 'text/cvs'\naction = 'drop'\n\
+             [[scanner.table]]\ntype = 'txt/*'\naction = 'drop'\n\
+             [[scanner.table]]\ntype = 'font/woff2'\naction = 'drop'\n",
             &[],
         );
         for wanted in [
@@ -296,6 +315,9 @@ mod tests {
             "take `scanner.table[0].verdict`: `bad` is not known here",
             "take `scanner.table[0].action`: it is missing",
             "take `scanner.table[1].action`: what is malicious or unscannable is never released",
+            "take `scanner.table[2].type`: `text/cvs` is not known here; did you mean `text/csv`?",
+            "take `scanner.table[3].type`: `txt/*` is not known here; did you mean `text/*`?",
+            "take `scanner.table[4].type`: `font/woff2` is not known here; there are `*`, `stream`",
         ] {
             assert!(said.contains(wanted), "`{wanted}` is not in:\n{said}");
         }
@@ -314,6 +336,21 @@ mod tests {
         .expect("scratch");
         let said = told(&text, &[]);
         assert!(said.contains("own.yar:2:"), "{said}");
+        for (source, wanted) in [
+            (
+                "rule a { meta: severity = \"high\" condition: true }",
+                "own.yar: rule `a`: `severity` must be one of `info`, `active`, `suspicious`, \
+                 `malicious`; it is `high`",
+            ),
+            (
+                "rule eicar_within { condition: filesize == 3 }",
+                "own.yar: rule `eicar_within`: a rule of our own has this name",
+            ),
+        ] {
+            std::fs::write(&rule, source).expect("scratch");
+            let said = told(&text, &[]);
+            assert!(said.contains(wanted), "{said}");
+        }
         std::fs::write(&rule, "rule a { condition: filesize == 3 }\n").expect("scratch");
         assert_eq!(
             load(&text, &[]).expect("it is right").scanner.rules.len(),
