@@ -47,7 +47,7 @@ pub enum RulesError {
     #[error("compile the rules: {problem}")]
     Compile { problem: String },
     #[error(
-        "take the rules: {source_name}: rule `{rule}`: `{key}` must be one of {allowed}; it is {got}"
+        "check the rules: {source_name}: rule `{rule}`: `{key}` must be one of {allowed}; it is {got}"
     )]
     Meta {
         source_name: String,
@@ -56,14 +56,14 @@ pub enum RulesError {
         got: String,
         allowed: String,
     },
-    #[error("take the rules: {source_name}: rule `{rule}`: `message` must be a text; it is {got}")]
+    #[error("check the rules: {source_name}: rule `{rule}`: `message` must be a text; it is {got}")]
     Message {
         source_name: String,
         rule: String,
         got: String,
     },
     #[error(
-        "take the rules: {source_name}: rule `{rule}`: a rule of our own has this name; give it another"
+        "check the rules: {source_name}: rule `{rule}`: a rule of our own has this name; give it another"
     )]
     Named { source_name: String, rule: String },
 }

@@ -8,11 +8,13 @@ use super::stop::Stop;
 use super::{config, escape};
 use crate::screen::scanner::{Source, Thing};
 use crate::screen::table::Fate;
+use crate::screen::word::Word;
 use crate::screen::{Gate, Kind};
 use artifact_scanner::{Limits, Serve, Verdict};
 use kiln_protocol::digest::hex;
 use kiln_protocol::outcome::{Finding, Verdict as Told};
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
@@ -42,9 +44,9 @@ pub(super) struct ScanArgs {
 /// Why a file cannot be looked at.
 #[derive(Debug, thiserror::Error)]
 enum ScanError {
-    #[error("open `{path}`; name a file that is there")]
+    #[error("open `{path}` (name a file that is there)")]
     Absent { path: String, source: io::Error },
-    #[error("open `{path}`; let this user read it, or scan as who may")]
+    #[error("open `{path}` (let this user read it, or scan as who may)")]
     Closed { path: String, source: io::Error },
     #[error("open `{path}`")]
     Open { path: String, source: io::Error },
@@ -73,6 +75,9 @@ struct Line<'a> {
     scan_us: u128,
     #[serde(skip)]
     fate: Fate,
+    /// Why there is no word, and which row keeps it in.
+    #[serde(skip)]
+    notes: Vec<String>,
 }
 
 /// Scans the files in order. One that cannot be looked at is told where its line would be, and
@@ -130,6 +135,7 @@ async fn one(gate: &Gate, path: &Path, file: File, json: bool) -> Result<Exit, S
         findings: word.findings(),
         scan_us: start.elapsed().as_micros(),
         fate,
+        notes: notes(&word),
     };
     let text = if json {
         let json = serde_json::to_string(&line).expect("a report is plain data");
@@ -152,8 +158,14 @@ fn open(path: &Path) -> Result<File, ScanError> {
     let shown = path.to_string_lossy().into_owned();
     let refused = |source: io::Error| {
         let path = shown.clone();
+        // A socket cannot be opened at all.
+        if source.raw_os_error() == Some(Errno::NXIO.raw_os_error()) {
+            return ScanError::Special { path };
+        }
         match source.kind() {
-            io::ErrorKind::NotFound => ScanError::Absent { path, source },
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                ScanError::Absent { path, source }
+            }
             io::ErrorKind::PermissionDenied => ScanError::Closed { path, source },
             _ => ScanError::Open { path, source },
         }
@@ -207,19 +219,26 @@ fn hashed(path: &str, mut file: File) -> Result<(File, u64, Option<String>), Sca
     Ok((file, bytes, Some(hex(&hash.finalize()))))
 }
 
-/// A file and its findings, for people.
+/// What the findings do not say.
+fn notes(word: &Word) -> Vec<String> {
+    let by = word.by().map(str::to_owned);
+    word.unscanned().into_iter().chain(by).collect()
+}
+
+/// A file and its findings, for people. Of one that was not scanned every finding may be why.
 fn table(line: &Line<'_>) -> String {
-    let reason = line
-        .unscannable_reason
-        .map_or(String::new(), |reason| format!(" ({reason})"));
     let mut text = format!(
-        "{:<11} {:<8} {}{reason}\n",
+        "{:<11} {:<8} {}\n",
         line.verdict.as_str(),
         line.fate.as_str(),
         escape::name(line.path)
     );
+    for note in &line.notes {
+        writeln!(text, "                     {}", escape::name(note)).expect("to memory");
+    }
+    let all = line.verdict == Told::Unscannable;
     let told = line.findings.iter();
-    for finding in told.filter(|finding| finding.severity != "info") {
+    for finding in told.filter(|finding| all || finding.severity != "info") {
         let place = match finding.place.as_deref() {
             None | Some("") => String::new(),
             Some(place) => format!(" [{}]", escape::name(place)),
@@ -239,7 +258,6 @@ fn table(line: &Line<'_>) -> String {
 mod tests {
     use super::*;
     use crate::cli::scratch;
-    use crate::screen::word::Word;
 
     #[test]
     fn the_line_is_that_of_the_contract() {
@@ -255,6 +273,7 @@ mod tests {
             findings: word.findings(),
             scan_us: 7,
             fate: Fate::Release,
+            notes: Vec::new(),
         };
         let json: serde_json::Value =
             serde_json::from_str(&serde_json::to_string(&line).expect("plain")).expect("JSON");
@@ -287,11 +306,14 @@ mod tests {
         assert_eq!(
             told(&dir.join("none")),
             format!(
-                "open `{name}/none`; name a file that is there: No such file or directory (os \
+                "open `{name}/none` (name a file that is there): No such file or directory (os \
                  error 2)"
             )
         );
         assert!(told(Path::new("/dev/null")).contains("it is no regular file; save"));
+        let socket = dir.join("socket");
+        std::os::unix::net::UnixListener::bind(&socket).expect("scratch");
+        assert!(told(&socket).contains("it is no regular file; save"));
         let args = ScanArgs {
             files: vec![dir.join("none"), dir.to_owned()],
             json: false,

@@ -45,7 +45,7 @@ mod tests {
         let notice = notice(&word);
         assert_eq!(
             notice,
-            b"[kiln: withheld: it could not be scanned: timeout]\n"
+            b"[kiln: withheld: it could not be scanned: timeout, the time was up]\n"
         );
     }
 }

@@ -150,8 +150,8 @@ impl Gate {
             (captured, name, word)
         });
         let files = files.into_iter().zip(others).map(|(raw, other)| {
-            let word = other.into_iter().fold(word(), Word::and);
-            let fate = self.table.of_file(&word, raw.bytes);
+            let mut word = other.into_iter().fold(word(), Word::and);
+            let fate = self.table.of_file(&mut word, raw.bytes);
             ScreenedFile { raw, word, fate }
         });
         let files = files.collect();
@@ -179,7 +179,7 @@ impl Gate {
         let said = self.words(&[thing], &[]).await?;
         let mut word = said.into_iter().next().expect("every thing has a word");
         if thing.kind == Kind::Stream {
-            let fate = self.table.of_stream(&word, thing.bytes);
+            let fate = self.table.of_stream(&mut word, thing.bytes);
             return Ok((word, fate));
         }
         if let (Some(clamd), Source::File(file)) = (&self.clamd, thing.source)
@@ -187,7 +187,7 @@ impl Gate {
         {
             word = word.and(other);
         }
-        let fate = self.table.of_file(&word, thing.bytes);
+        let fate = self.table.of_file(&mut word, thing.bytes);
         Ok((word, fate))
     }
 

@@ -3,8 +3,9 @@
 //! The first row that applies decides: the operator's rows, in their order, then those of the
 //! preset, the last of which applies to everything.
 
-use super::word::Word;
+use super::word::{Word, told};
 use artifact_scanner::{Preset, Verdict};
+use kiln_protocol::units::format_size;
 
 /// What is done with a file or a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,12 +48,18 @@ pub struct Row {
 
 /// The rows in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Table(Vec<Row>);
+pub struct Table {
+    rows: Vec<Row>,
+    /// How many of them are the operator's own.
+    own: usize,
+    preset: Preset,
+}
 
 impl Table {
     /// The operator's rows before those of a preset.
     #[must_use]
-    pub fn new(mut own: Vec<Row>, preset: Preset) -> Self {
+    pub fn new(mut rows: Vec<Row>, preset: Preset) -> Self {
+        let own = rows.len();
         let row = |verdict, fate| Row {
             media: "*".to_owned(),
             verdict,
@@ -63,25 +70,51 @@ impl Table {
             Preset::Strict => Fate::Withhold,
             Preset::Standard | Preset::DataScience => Fate::Release,
         };
-        own.push(row(Some(Verdict::Clean), Fate::Release));
-        own.push(row(Some(Verdict::Active), active));
-        own.push(row(None, Fate::Withhold));
-        Self(own)
+        rows.push(row(Some(Verdict::Clean), Fate::Release));
+        rows.push(row(Some(Verdict::Active), active));
+        rows.push(row(None, Fate::Withhold));
+        Self { rows, own, preset }
     }
 
-    /// What is done with a file.
-    pub(crate) fn of_file(&self, word: &Word, bytes: u64) -> Fate {
-        self.fate(word.media_type(), word.verdict(), bytes)
+    /// What is done with a file; the word is told by which row, where that is a reason of its own.
+    pub(crate) fn of_file(&self, word: &mut Word, bytes: u64) -> Fate {
+        let media = word.media_type().to_owned();
+        self.decide(&media, word, bytes)
     }
 
-    /// What is done with a stream.
-    pub(crate) fn of_stream(&self, word: &Word, bytes: u64) -> Fate {
-        self.fate(STREAM, word.verdict(), bytes)
+    /// What is done with a stream, in the same way.
+    pub(crate) fn of_stream(&self, word: &mut Word, bytes: u64) -> Fate {
+        self.decide(STREAM, word, bytes)
+    }
+
+    fn decide(&self, media: &str, word: &mut Word, bytes: u64) -> Fate {
+        let fate = self.fate(media, word.verdict(), bytes);
+        let at = self.at(media, word.verdict(), bytes);
+        let by = match at {
+            _ if fate == Fate::Release => None,
+            Some(at) if at < self.own => Some(format!(
+                "by the row {} of scanner.table: {}",
+                at + 1,
+                self.rows[at].terms()
+            )),
+            // The verdict alone is no reason there.
+            _ if word.verdict() <= Verdict::Active => {
+                Some(format!("by the policy `{}`", self.preset.as_str()))
+            }
+            _ => None,
+        };
+        word.decided(by);
+        fate
+    }
+
+    fn at(&self, media: &str, verdict: Verdict, bytes: u64) -> Option<usize> {
+        let mut rows = self.rows.iter();
+        rows.position(|row| row.applies(media, verdict, bytes))
     }
 
     fn fate(&self, media: &str, verdict: Verdict, bytes: u64) -> Fate {
-        let row = self.0.iter().find(|row| row.applies(media, verdict, bytes));
-        let fate = row.map_or(Fate::Withhold, |row| row.fate);
+        let at = self.at(media, verdict, bytes);
+        let fate = at.map_or(Fate::Withhold, |at| self.rows[at].fate);
         // The configuration refuses such a row; nothing depends on that it did.
         if fate == Fate::Release && !may_be_released(verdict) {
             return Fate::Withhold;
@@ -100,6 +133,18 @@ pub fn may_be_released(verdict: Verdict) -> bool {
 }
 
 impl Row {
+    /// What it asks of a thing, in the keys of the configuration.
+    fn terms(&self) -> String {
+        let mut terms = vec![format!("type {}", self.media)];
+        if let Some(verdict) = self.verdict {
+            terms.push(format!("verdict {}", told(verdict).as_str()));
+        }
+        if self.above_bytes > 0 {
+            terms.push(format!("above {}", format_size(self.above_bytes)));
+        }
+        terms.join(", ")
+    }
+
     fn applies(&self, media: &str, verdict: Verdict, bytes: u64) -> bool {
         let media = media.split(';').next().unwrap_or_default().trim();
         let named = match self.media.strip_suffix('*') {
@@ -174,6 +219,31 @@ mod tests {
         assert_eq!(fate(plain, Verdict::Suspicious, 1), Fate::Release);
         assert_eq!(fate("image/png", Verdict::Suspicious, 1), Fate::Withhold);
         assert_eq!(fate(STREAM, Verdict::Suspicious, 1), Fate::Drop);
+    }
+
+    #[test]
+    fn what_a_row_alone_keeps_in_is_told_by_its_row() {
+        let rows = vec![
+            row("text/html", None, 0, Fate::Release),
+            row("text/csv", Some(Verdict::Clean), 2 << 20, Fate::Drop),
+            row(STREAM, None, 0, Fate::Withhold),
+        ];
+        let table = Table::new(rows, Preset::Strict);
+        let file = |verdict, bytes| {
+            let mut word = Word::for_test(verdict);
+            table.of_file(&mut word, bytes);
+            word.why()
+        };
+        assert_eq!(
+            file(Verdict::Clean, 3 << 20),
+            "by the row 2 of scanner.table: type text/csv, verdict clean, above 2 MiB"
+        );
+        assert_eq!(file(Verdict::Clean, 1), "");
+        assert_eq!(file(Verdict::Active, 1), "by the policy `strict`");
+        assert_eq!(file(Verdict::Suspicious, 1), "");
+        let mut word = Word::for_test(Verdict::Clean);
+        assert_eq!(table.of_stream(&mut word, 1), Fate::Withhold);
+        assert_eq!(word.why(), "by the row 3 of scanner.table: type stream");
     }
 
     #[test]

@@ -5,8 +5,9 @@
 //! [`Word::unscannable`].
 
 use super::wire::{Heard, HeardReport, Kind, LINES_MAX};
-use artifact_scanner::{Serve, Unscannable, Verdict};
+use artifact_scanner::{Limits, Serve, Unscannable, Verdict};
 use kiln_protocol::outcome::{Finding, Verdict as Told};
+use kiln_protocol::units::format_size;
 use std::ops::Range;
 
 /// The word on one file or stream, with its reasons.
@@ -18,6 +19,7 @@ pub struct Word {
     serve: Option<Serve>,
     findings: Vec<Finding>,
     lines: Vec<Range<usize>>,
+    by: Option<String>,
 }
 
 /// What was asked, as far as an answer must fit it.
@@ -57,8 +59,9 @@ impl Word {
             reason: report.unscannable_reason,
             media_type: report.media_type,
             serve: report.serve,
-            findings: report.findings.into_iter().map(told).collect(),
+            findings: report.findings.into_iter().map(placed).collect(),
             lines,
+            by: None,
         })
     }
 
@@ -72,6 +75,7 @@ impl Word {
             serve: None,
             findings: Vec::new(),
             lines: Vec::new(),
+            by: None,
         }
     }
 
@@ -84,6 +88,7 @@ impl Word {
             serve: None,
             findings: Vec::new(),
             lines: Vec::new(),
+            by: None,
         }
     }
 
@@ -103,14 +108,7 @@ impl Word {
 
     /// The verdict as the contract says it.
     pub fn told(&self) -> Told {
-        match self.verdict {
-            Verdict::Clean => Told::Clean,
-            Verdict::Active => Told::Active,
-            Verdict::Suspicious => Told::Suspicious,
-            Verdict::Malicious => Told::Malicious,
-            Verdict::Unscannable => Told::Unscannable,
-            Verdict::Unscanned => Told::Unscanned,
-        }
+        told(self.verdict)
     }
 
     /// Why, where the verdict is `unscannable`.
@@ -143,18 +141,32 @@ impl Word {
         !passing.iter().any(|passing| reason == Some(passing.word()))
     }
 
-    /// In one clause, for people: the worst finding, or why there is none.
+    /// In one clause, for people: why it was not scanned, the worst finding, and the row that
+    /// decides where that is a reason of its own.
     pub fn why(&self) -> String {
-        let Some(worst) = self.findings.first() else {
-            return match &self.reason {
-                Some(reason) => format!("it could not be scanned: {reason}"),
-                None => String::new(),
-            };
-        };
-        match &worst.place {
+        let unscanned = self.unscanned();
+        let worst = self.findings.first().map(|worst| match &worst.place {
             Some(place) => format!("{} [{place}]", worst.message),
             None => worst.message.clone(),
-        }
+        });
+        let parts = [unscanned, worst, self.by.clone()];
+        parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+    }
+
+    /// Why there is no word on it, where there is none, with the limit's size.
+    pub fn unscanned(&self) -> Option<String> {
+        let reason = self.reason.as_deref()?;
+        Some(format!("it could not be scanned: {}", explained(reason)))
+    }
+
+    /// By which row it is kept in, where that is a reason of its own.
+    pub fn by(&self) -> Option<&str> {
+        self.by.as_deref()
+    }
+
+    /// The same word, with what the table has to say.
+    pub(super) fn decided(&mut self, by: Option<String>) {
+        self.by = by;
     }
 
     /// The word of two engines: the worse, with what both found.
@@ -220,11 +232,48 @@ fn lines_fit(lines: &[Range<usize>], asked: Asked<'_>) -> bool {
     lines.len() <= LINES_MAX && ordered && within && !none
 }
 
-fn told(finding: Finding) -> Finding {
+fn placed(finding: Finding) -> Finding {
     Finding {
         place: finding.place.filter(|place| !place.is_empty()),
         ..finding
     }
+}
+
+/// A verdict as the contract says it.
+pub(super) fn told(verdict: Verdict) -> Told {
+    match verdict {
+        Verdict::Clean => Told::Clean,
+        Verdict::Active => Told::Active,
+        Verdict::Suspicious => Told::Suspicious,
+        Verdict::Malicious => Told::Malicious,
+        Verdict::Unscannable => Told::Unscannable,
+        Verdict::Unscanned => Told::Unscanned,
+    }
+}
+
+/// A reason, with what it means.
+fn explained(reason: &str) -> String {
+    let limits = Limits::default();
+    let means = match reason {
+        "encrypted" => "it cannot be read without a key".to_owned(),
+        "corrupt" => "it is not what its first bytes or its name say, or ends early".to_owned(),
+        "limit:size" => format!("it has more than {}", format_size(limits.size_bytes)),
+        "limit:unpacked" => {
+            format!(
+                "it unpacks to more than {}",
+                format_size(limits.unpacked_bytes)
+            )
+        }
+        "limit:memory" => format!(
+            "one piece of it unpacks to more than {}",
+            format_size(limits.member_bytes)
+        ),
+        "timeout" => "the time was up".to_owned(),
+        "engine_error" => "a check did not finish".to_owned(),
+        "unsupported" => "nothing here reads its type".to_owned(),
+        _ => return reason.to_owned(),
+    };
+    format!("{reason}, {means}")
 }
 
 #[cfg(test)]
@@ -325,5 +374,22 @@ mod tests {
         ] {
             assert_eq!(Word::unscannable(reason).is_final(), lasts, "{reason}");
         }
+    }
+
+    #[test]
+    fn why_it_was_not_scanned_is_said_with_the_limit_and_what_else_is_known() {
+        let large = Word::unscannable(Unscannable::Limit(artifact_scanner::Limit::Size));
+        let why = "it could not be scanned: limit:size, it has more than 100 MiB";
+        assert_eq!(large.why(), why);
+        let away = Word::unscannable(Unscannable::EngineError).with(Finding {
+            rule: "clamd.failed".to_owned(),
+            severity: "info".to_owned(),
+            place: None,
+            message: "clamd gave no verdict".to_owned(),
+        });
+        let why = "it could not be scanned: engine_error, a check did not finish; clamd gave no \
+                   verdict";
+        assert_eq!(away.why(), why);
+        assert_eq!(Word::for_test(Verdict::Clean).unscanned(), None);
     }
 }
