@@ -1,4 +1,4 @@
-//! Does `kiln scan` look at all that it can, whatever else it was given?
+//! Does `kiln scan` look at all that it can, and what do its kin say where there is nothing to see?
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -24,10 +24,14 @@ impl Drop for Folder {
     }
 }
 
-fn scan(dir: &Path, args: &[&str]) -> Output {
+fn kiln(dir: &Path, args: &[&str]) -> Output {
     let mut kiln = Command::new(env!("CARGO_BIN_EXE_kiln"));
-    kiln.arg("scan").args(args).current_dir(dir);
-    kiln.env("NO_COLOR", "1").output().expect("kiln starts")
+    kiln.args(args).current_dir(dir).env("NO_COLOR", "1");
+    kiln.output().expect("kiln starts")
+}
+
+fn scan(dir: &Path, args: &[&str]) -> Output {
+    kiln(dir, &[&["scan"], args].concat())
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -50,7 +54,7 @@ fn a_bad_argument_keeps_no_other_from_being_scanned() {
         "{stdout}"
     );
     for wanted in [
-        "error: open `nope.csv`; name a file that is there",
+        "error: open `nope.csv` (name a file that is there): No such file",
         "error: scan `out`: it is a folder; name its files, as by `find out -type f -exec kiln scan {} +`",
     ] {
         assert!(stderr.contains(wanted), "{stderr}");
@@ -65,4 +69,73 @@ fn a_bad_argument_keeps_no_other_from_being_scanned() {
     assert_eq!(paths, [Some("a.csv"), Some("b.csv")]);
     assert!(text(&told.stderr).contains("`nope.csv`"));
     assert_eq!(scan(&dir.0, &["a.csv"]).status.code(), Some(0));
+}
+
+#[test]
+fn why_a_file_stays_is_said() {
+    let dir = Folder::new();
+    dir.put("a.csv", b"a,b\n1,2\n");
+    let large = std::fs::File::create(dir.0.join("large.bin")).expect("scratch");
+    large.set_len((100 << 20) + 1).expect("a sparse file");
+    let told = scan(&dir.0, &["large.bin"]);
+    assert_eq!(told.status.code(), Some(1), "{told:?}");
+    let stdout = text(&told.stdout);
+    let why = "it could not be scanned: limit:size, it has more than 100 MiB\n";
+    assert!(stdout.contains(why), "{stdout}");
+
+    dir.put(
+        "rows.toml",
+        b"[[scanner.table]]\ntype = 'text/html'\naction = 'drop'\n\
+          [[scanner.table]]\ntype = 'text/csv'\naction = 'withhold'\n",
+    );
+    let told = scan(&dir.0, &["--config", "rows.toml", "a.csv"]);
+    assert_eq!(told.status.code(), Some(0), "by the verdict: {told:?}");
+    let stdout = text(&told.stdout);
+    let why = "by the row 2 of scanner.table: type text/csv\n";
+    assert!(
+        stdout.contains("withhold a.csv") && stdout.contains(why),
+        "{stdout}"
+    );
+
+    let clamd = format!("[scanner]\nclamd = 'unix:{}/none'\n", dir.0.display());
+    dir.put("clamd.toml", clamd.as_bytes());
+    let told = scan(&dir.0, &["--config", "clamd.toml", "a.csv"]);
+    assert_eq!(told.status.code(), Some(1), "{told:?}");
+    let stdout = text(&told.stdout);
+    assert!(
+        stdout.contains("clamd.failed: clamd gave no verdict: failed to connect"),
+        "{stdout}"
+    );
+}
+
+#[test]
+fn an_option_that_the_configuration_has_is_pointed_to() {
+    let dir = Folder::new();
+    dir.put("a.csv", b"a,b\n1,2\n");
+    let told = scan(&dir.0, &["--policy", "strict", "a.csv"]);
+    assert_eq!(told.status.code(), Some(2), "{told:?}");
+    let stderr = text(&told.stderr);
+    assert_eq!(
+        stderr,
+        "error: unexpected argument '--policy' found; policy, rules, clamd and table are keys of \
+         `[scanner]` in the file of `--config KILN.TOML`\n"
+    );
+}
+
+#[test]
+fn an_empty_store_is_named_and_stays_empty() {
+    let dir = Folder::new();
+    let store = dir.0.join("store");
+    std::fs::create_dir(&store).expect("scratch");
+    let url = format!("file://{}", store.display());
+    dir.put("k.toml", format!("[store]\nurl = '{url}'\n").as_bytes());
+    let told = kiln(&dir.0, &["rescan", "--config", "k.toml"]);
+    assert_eq!(told.status.code(), Some(0), "{told:?}");
+    let wanted = format!("0 files of 0 jobs in {url} scanned: ");
+    assert!(text(&told.stdout).starts_with(&wanted), "{told:?}");
+    let told = kiln(&dir.0, &["quarantine", "ls", "--config", "k.toml"]);
+    let (stdout, stderr) = (text(&told.stdout), text(&told.stderr));
+    assert_eq!((told.status.code(), &*stdout), (Some(0), ""));
+    assert_eq!(stderr, format!("kiln: nothing is withheld in `{url}`\n"));
+    assert_eq!(std::fs::read_dir(&store).expect("there").count(), 0);
 }

@@ -6,7 +6,7 @@ mod release;
 use super::exit::Exit;
 use super::link::print;
 use super::stop::Stop;
-use super::unkept::store_stop_at;
+use super::unkept::{open_existing, store_stop_at};
 use super::{config, escape};
 use crate::config::Config;
 use crate::store::StoreError;
@@ -18,6 +18,7 @@ use kiln_protocol::id::JobId;
 use kiln_protocol::outcome::Outcome;
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -31,6 +32,8 @@ pub(super) struct QuarantineArgs {
 #[derive(Debug, Subcommand)]
 enum QuarantineCommand {
     /// List it, the oldest first: job, path or stream, verdict, age, why
+    ///
+    /// Exit: 1 where there is nothing of one of the jobs.
     Ls {
         /// Of these jobs alone
         #[arg(value_name = "ID")]
@@ -100,7 +103,7 @@ pub(super) fn run(args: &QuarantineArgs) -> Result<Exit, Stop> {
             QuarantineCommand::Ls { .. } | QuarantineCommand::Show { .. }
         );
         let ledger = if changes {
-            Ledger::open(&config.store, Metrics::new()).await
+            open_existing(&config.store).await
         } else {
             Ledger::open_to_read(&config.store, Metrics::new())
         };
@@ -122,6 +125,10 @@ pub(super) fn run(args: &QuarantineArgs) -> Result<Exit, Stop> {
             }
         }
     })
+}
+
+fn nothing_of(id: &JobId) -> String {
+    format!("nothing of `{id}` is in quarantine")
 }
 
 impl Place {
@@ -155,12 +162,25 @@ impl Place {
     }
 
     async fn list(&self, ids: &[JobId], common: &Common) -> Result<Exit, Stop> {
-        for one in self.kept(ids).await? {
+        let kept = self.kept(ids).await?;
+        for one in &kept {
             if common.json {
                 print(&one.told().to_string())?;
             } else {
                 print(&one.line())?;
             }
+        }
+        let absent = ids
+            .iter()
+            .filter(|id| kept.iter().all(|it| it.at.job != **id));
+        let absent: Vec<_> = absent.map(nothing_of).collect();
+        if !absent.is_empty() {
+            return Err(Stop::new(Exit::Failed, absent));
+        }
+        if kept.is_empty() {
+            let line = format!("kiln: nothing is withheld in `{}`", self.config.store);
+            // The empty list says it too.
+            drop(writeln!(io::stderr(), "{line}"));
         }
         Ok(Exit::Succeeded)
     }
@@ -187,8 +207,7 @@ impl Place {
             print(&text)?;
         }
         if kept.is_empty() && audits.is_empty() {
-            let line = format!("nothing of `{id}` is in quarantine");
-            return Err(Stop::new(Exit::Failed, vec![line]));
+            return Err(Stop::new(Exit::Failed, vec![nothing_of(id)]));
         }
         Ok(Exit::Succeeded)
     }
@@ -231,5 +250,59 @@ impl Place {
             return Err(Stop::new(Exit::Failed, vec![line]));
         }
         Ok(Exit::Succeeded)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::scratch::Folder;
+
+    fn call(command: QuarantineCommand) -> Result<Exit, (Vec<String>, Exit)> {
+        run(&QuarantineArgs { command }).map_err(|stop| (stop.lines().to_vec(), stop.report()))
+    }
+
+    fn common(dir: &Folder, store: &str) -> Common {
+        let path = dir.path().join("kiln.toml");
+        let url = format!("file://{}/{store}", dir.path().display());
+        std::fs::write(&path, format!("[store]\nurl = '{url}'\n")).expect("scratch");
+        Common {
+            json: false,
+            config: Some(path),
+        }
+    }
+
+    #[test]
+    fn a_list_says_of_whom_there_is_nothing() {
+        let dir = Folder::new();
+        let held = dir.path().join("store/quarantine/j-1/r");
+        std::fs::create_dir_all(&held).expect("scratch");
+        let ls = |ids: &[&str]| {
+            call(QuarantineCommand::Ls {
+                ids: ids.iter().map(|id| id.parse().expect("an id")).collect(),
+                common: common(&dir, "store"),
+            })
+        };
+        assert_eq!(ls(&[]), Ok(Exit::Succeeded));
+        std::fs::write(held.join("a.txt"), "x").expect("scratch");
+        assert_eq!(ls(&["j-1"]), Ok(Exit::Succeeded));
+        let line = "nothing of `j-2` is in quarantine".to_owned();
+        assert_eq!(ls(&["j-1", "j-2"]), Err((vec![line], Exit::Failed)));
+    }
+
+    #[test]
+    fn nothing_makes_a_store() {
+        let dir = Folder::new();
+        let purge = QuarantineCommand::Purge {
+            ids: vec!["j-1".parse().expect("an id")],
+            older_than: None,
+            reason: None,
+            dry_run: false,
+            common: common(&dir, "absent"),
+        };
+        let (lines, exit) = call(purge).expect_err("there is no store");
+        assert_eq!(exit, Exit::Unavailable);
+        assert!(lines[0].contains("/absent"), "{lines:?}");
+        assert!(!dir.path().join("absent").exists());
     }
 }

@@ -67,8 +67,8 @@ pub(super) fn run(args: &RescanArgs) -> Result<Exit, Stop> {
     let config = config::load(args.config.as_deref())?;
     super::runtime()?.block_on(async {
         let failed = |error: StoreError| store_stop_at(&config.store, &error);
-        let ledger = Ledger::open(&config.store, Metrics::new());
-        let ledger = ledger.await.map_err(failed)?;
+        let read = Ledger::open_to_read(&config.store, Metrics::new());
+        let mut ledger = read.map_err(failed)?;
         let gate = Gate::open(config.gate_by_hand());
         gate.scanner()
             .prove()
@@ -79,6 +79,11 @@ pub(super) fn run(args: &RescanArgs) -> Result<Exit, Stop> {
         } else {
             args.ids.clone()
         };
+        // Where there is nothing to look at nothing is made, either.
+        if !args.dry_run && !ids.is_empty() {
+            let opened = Ledger::open(&config.store, Metrics::new()).await;
+            ledger = opened.map_err(failed)?;
+        }
         let mut counts = Counts::default();
         for id in &ids {
             let Some(document) = ledger.result(id).await.map_err(failed)? else {
@@ -92,7 +97,8 @@ pub(super) fn run(args: &RescanArgs) -> Result<Exit, Stop> {
             counts.jobs += 1;
             job(args, &ledger, &gate, &outcome, &mut counts).await?;
         }
-        put(args, &sum(&counts), || told(&counts))?;
+        let store = config.store.to_string();
+        put(args, &sum(&counts, &store), || told(&counts, &store))?;
         Ok(match counts {
             Counts { failed: 1.., .. } => Exit::Unavailable,
             Counts {
@@ -214,16 +220,17 @@ async fn again(
     Seen::Changed(change)
 }
 
-fn sum(counts: &Counts) -> Value {
+fn sum(counts: &Counts, store: &str) -> Value {
     json!({
         "jobs": counts.jobs, "scanned": counts.scanned, "changed": counts.changed,
         "taken_back": counts.taken_back, "gone": counts.gone, "failed": counts.failed,
+        "store": store,
     })
 }
 
-fn told(counts: &Counts) -> String {
+fn told(counts: &Counts, store: &str) -> String {
     format!(
-        "{} files of {} jobs scanned: {} changed, {} taken back, {} gone before, {} not judged",
+        "{} files of {} jobs in {store} scanned: {} changed, {} taken back, {} gone before, {} not judged",
         counts.scanned, counts.jobs, counts.changed, counts.taken_back, counts.gone, counts.failed
     )
 }
@@ -232,4 +239,38 @@ fn put(args: &RescanArgs, value: &Value, text: impl FnOnce() -> String) -> Resul
     let line = if args.json { value.to_string() } else { text() };
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{line}").map_err(|error| Stop::output(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::scratch::Folder;
+
+    #[test]
+    fn a_store_that_is_not_there_is_told_and_not_made() {
+        let dir = Folder::new();
+        let (path, store) = (dir.path().join("kiln.toml"), dir.path().join("absent"));
+        let text = format!("[store]\nurl = 'file://{}'\n", store.display());
+        std::fs::write(&path, text).expect("scratch");
+        for dry_run in [false, true] {
+            let args = RescanArgs {
+                ids: Vec::new(),
+                dry_run,
+                json: false,
+                config: Some(path.clone()),
+            };
+            let stop = run(&args).expect_err("there is no store");
+            let named = format!("{}", store.display());
+            assert!(stop.lines()[0].contains(&named), "{:?}", stop.lines());
+            assert_eq!(stop.report(), Exit::Unavailable);
+            assert!(!store.exists());
+        }
+    }
+
+    #[test]
+    fn the_counts_name_the_store() {
+        let (counts, store) = (Counts::default(), "file:///s");
+        assert!(told(&counts, store).starts_with("0 files of 0 jobs in file:///s scanned: "));
+        assert_eq!(sum(&counts, store)["store"], store);
+    }
 }

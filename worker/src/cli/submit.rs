@@ -2,9 +2,9 @@
 
 use super::batch::results::exit_of;
 use super::client::Client;
-use super::config;
 use super::exit::Exit;
 use super::stop::Stop;
+use super::{config, summary};
 use crate::config::{Amqp, Config};
 use crate::egress::allow::Ceiling;
 use crate::unserved::Offer;
@@ -211,6 +211,8 @@ async fn wait(
             print(&String::from_utf8_lossy(&answer))?;
         } else if args.jobs.is_some() {
             print(&line(&outcome))?;
+            // The line has said what became of it, whether or not anybody reads this.
+            drop(io::stderr().write_all(summary::warnings(&outcome).as_bytes()));
         } else {
             show(&outcome)?;
         }
@@ -239,15 +241,22 @@ fn unknown(awaited: &HashSet<JobId>) -> Vec<String> {
 
 /// What one job printed, and what became of it, as `kiln run` does.
 fn show(outcome: &Outcome) -> Result<(), Stop> {
-    let mut stdout = io::stdout().lock();
+    show_on(&mut io::stdout().lock(), &mut io::stderr().lock(), outcome)
+}
+
+fn show_on(
+    stdout: &mut impl io::Write,
+    stderr: &mut impl io::Write,
+    outcome: &Outcome,
+) -> Result<(), Stop> {
     stdout
         .write_all(outcome.stdout.text.as_bytes())
         .and_then(|()| stdout.flush())
         .map_err(|error| Stop::output(&error))?;
-    let mut stderr = io::stderr().lock();
     // The exit code says what is most wanted, whether or not anybody reads this.
     drop(stderr.write_all(outcome.stderr.text.as_bytes()));
     drop(writeln!(stderr, "{}", line(outcome)));
+    drop(stderr.write_all(summary::notes(outcome).as_bytes()));
     Ok(())
 }
 
@@ -268,4 +277,35 @@ fn line(outcome: &Outcome) -> String {
 
 fn print(line: &str) -> Result<(), Stop> {
     writeln!(io::stdout().lock(), "{line}").map_err(|error| Stop::output(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::answer::Unrun;
+    use kiln_protocol::outcome::Warning;
+
+    #[test]
+    fn what_is_withheld_is_told_as_by_run() {
+        let id = "j".parse().expect("an id");
+        let mut outcome = Outcome::from(Unrun::expired(id, 1_500, "w"));
+        outcome.stdout.text = "out\n".into();
+        outcome.warnings = vec![Warning {
+            code: "artifact_withheld".into(),
+            message: "`a\x1b.txt` is withheld: suspicious, a token".into(),
+            pointer: None,
+        }];
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        show_on(&mut stdout, &mut stderr, &outcome).expect("to memory");
+        let told = String::from_utf8_lossy(&stderr);
+        assert_eq!(stdout, b"out\n");
+        let wanted = "kiln: warning: `a\\x1b.txt` is withheld: suspicious, a token\n";
+        assert!(told.contains(wanted), "{told}");
+        let run = summary::render(&outcome, Path::new("out"));
+        assert!(run.contains(wanted), "{run}");
+        assert_eq!(
+            summary::warnings(&outcome),
+            "kiln: j: warning: `a\\x1b.txt` is withheld: suspicious, a token\n"
+        );
+    }
 }

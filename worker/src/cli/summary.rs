@@ -14,6 +14,12 @@ const LISTED_MAX: usize = 20;
 pub(super) fn render(outcome: &Outcome, out_dir: &Path) -> String {
     let mut text = String::new();
     put(&mut text, &figures(outcome, out_dir));
+    text + &notes(outcome)
+}
+
+/// The lines after the figures: a hint, each warning, and what there is of files.
+pub(super) fn notes(outcome: &Outcome) -> String {
+    let mut text = String::new();
     if let Some(hint) = &outcome.hint {
         put(&mut text, &format!("hint: {hint}"));
     }
@@ -30,6 +36,16 @@ pub(super) fn render(outcome: &Outcome, out_dir: &Path) -> String {
     for skipped in &outcome.skipped {
         let reason = word(&skipped.reason);
         put(&mut text, &format!("left out: {} ({reason})", skipped.path));
+    }
+    text
+}
+
+/// The warnings alone, of one job among many.
+pub(super) fn warnings(outcome: &Outcome) -> String {
+    let mut text = String::new();
+    for warning in &outcome.warnings {
+        let line = format!("{}: warning: {}", outcome.job_id, warning.message);
+        put(&mut text, &line);
     }
     text
 }

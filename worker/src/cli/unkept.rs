@@ -5,6 +5,8 @@ use super::stop::Stop;
 use crate::config::Store;
 use crate::fault::chain;
 use crate::store::StoreError;
+use crate::store::ledger::Ledger;
+use crate::telemetry::metric::Metrics;
 
 /// As [`store_stop`], with the store's name.
 pub(super) fn store_stop_at(store: &Store, error: &StoreError) -> Stop {
@@ -15,6 +17,12 @@ pub(super) fn store_stop_at(store: &Store, error: &StoreError) -> Stop {
         format!("{why}; the store is `{place}`")
     };
     Stop::new(store_exit(error), vec![line])
+}
+
+/// Opens a store to change it; one that is not there is not made.
+pub(super) async fn open_existing(store: &Store) -> Result<Ledger, StoreError> {
+    drop(Ledger::open_to_read(store, Metrics::new())?);
+    Ledger::open(store, Metrics::new()).await
 }
 
 /// A store that can never work is a matter of the configuration.

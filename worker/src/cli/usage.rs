@@ -2,7 +2,7 @@
 
 use super::exit::Exit;
 use super::stop::Stop;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 
@@ -32,6 +32,15 @@ pub(super) fn answer(error: &clap::Error, args: &[OsString]) -> Exit {
             if kind == ErrorKind::MissingRequiredArgument {
                 line.push_str(&usage(&rendered));
             }
+            if let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) {
+                if let Some(at) = line
+                    .find("; tip:")
+                    .filter(|_| !configured(given).is_empty())
+                {
+                    line.truncate(at);
+                }
+                line.push_str(configured(given));
+            }
             Stop::new(Exit::Usage, vec![line]).report()
         }
     }
@@ -47,6 +56,17 @@ fn not_utf8(args: &[OsString]) -> String {
         .map(|(n, arg)| format!("argument {n}, `{}`", arg.as_encoded_bytes().escape_ascii()))
         .collect();
     format!("not UTF-8: {}", named.join("; "))
+}
+
+/// Where what was given as an option is said instead.
+fn configured(option: &str) -> &'static str {
+    match option {
+        "--policy" | "--rules" | "--clamd" | "--table" => {
+            "; policy, rules, clamd and table are keys of `[scanner]` in the file of `--config \
+             KILN.TOML`"
+        }
+        _ => "",
+    }
 }
 
 /// How the call would be, where the error says it.
@@ -119,6 +139,21 @@ mod tests {
         let error = Cli::try_parse_from(&args).expect_err("a wrong call");
         assert_eq!(error.kind(), ErrorKind::InvalidUtf8);
         assert_eq!(not_utf8(&args), "not UTF-8: argument 4, `caf\\xe9`");
+    }
+
+    #[test]
+    fn what_the_configuration_says_is_pointed_to() {
+        let wrong = ["kiln", "scan", "--policy", "strict", "a.csv"];
+        let error = Cli::try_parse_from(wrong).expect_err("a wrong call");
+        let given = error.get(ContextKind::InvalidArg);
+        let Some(ContextValue::String(given)) = given else {
+            panic!("{given:?}");
+        };
+        assert!(
+            configured(given).contains("`--config KILN.TOML`"),
+            "{given}"
+        );
+        assert_eq!(configured("--outt"), "");
     }
 
     #[test]

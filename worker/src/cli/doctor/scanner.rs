@@ -31,9 +31,7 @@ pub(super) fn all(config: &Config) -> Result<Vec<Finding>, Stop> {
         let proved = gate.scanner().prove().await;
         let mut findings = vec![process(proved.map_err(|error| chain(&error)))];
         if let Some(address) = &config.scanner.clamd {
-            let clamd = Clamd::new(address.clone());
-            findings.push(database(clamd.version().await, now_unix_ms() / 1_000));
-            findings.push(limits(clamd.says(&nested()).await));
+            findings.extend(of_clamd(&Clamd::new(address.clone())).await);
         }
         Ok(findings)
     })
@@ -83,12 +81,23 @@ fn process(proved: Result<(Held, usize), String>) -> Finding {
     )
 }
 
+/// What a clamd is; of its limits only where it is there.
+async fn of_clamd(clamd: &Clamd) -> Vec<Finding> {
+    let version = clamd.version().await;
+    let is_there = version.is_ok();
+    let mut findings = vec![database(version, now_unix_ms() / 1_000)];
+    if is_there {
+        findings.push(limits(clamd.says(&nested()).await));
+    }
+    findings
+}
+
 fn database(version: Result<String, ClamdError>, now: u64) -> Finding {
     let what = "clamd";
     let version = match version {
         Ok(version) => version,
         Err(error) => {
-            let found = format!("failed to {}", chain(&error));
+            let found = format!("away: failed to {}", chain(&error));
             let remedy = "start it, or see that `scanner.clamd` is right";
             return Finding::degraded(what, found, CLAMD, NO_CLAMD, remedy);
         }
@@ -123,6 +132,10 @@ fn limits(answer: Result<Answer, ClamdError>) -> Finding {
         }
         Err(error) => {
             let found = format!("failed to {}", chain(&error));
+            let remedy = match error {
+                ClamdError::Nonsense(_) => remedy,
+                _ => "see in its log why it does not answer",
+            };
             Finding::degraded(what, found, CLAMD, NO_CLAMD, remedy)
         }
     }
@@ -214,6 +227,21 @@ mod tests {
         let found = limits(Ok(Answer::Found("Heuristics.Limits.Exceeded".into())));
         assert_eq!(found.state, State::Ok);
         assert_eq!(limits(Ok(Answer::Ok)).state, State::Degraded);
+    }
+
+    #[tokio::test]
+    async fn of_a_clamd_that_is_away_only_that_is_told() {
+        let absent = crate::config::ClamdAddress::Unix("/nonexistent/clamd.ctl".into());
+        let findings = of_clamd(&Clamd::new(absent)).await;
+        let [away] = &findings[..] else {
+            panic!("one row, not {findings:?}");
+        };
+        assert_eq!(away.state, State::Degraded);
+        assert!(
+            away.found.starts_with("away: failed to connect"),
+            "{away:?}"
+        );
+        assert!(!away.remedy.contains("AlertExceedsMax"), "{away:?}");
     }
 
     #[test]
