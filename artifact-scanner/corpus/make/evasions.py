@@ -47,9 +47,9 @@ def unpacked_otherwise():
     locator = b"PK\6\7" + struct.pack("<IQI", 0, len(plain) - 22, 1)
     same = wide.replace(struct.pack("<QQ", 2, 2), struct.pack("<QQ", 1, 1))
     return [
-        ("old.tar", M, bytes(old)), ("holes.tar", M, holes), ("folder.tar", S, folder),
+        ("old.tar", M, bytes(old)), ("holes.tar", M, holes), ("folder.tar", U, folder),
         ("joined.lzma", M, alone(b"Vhello") + alone(b"\n0" + RUN)), ("tail.csv.lzma", S, alone(b"1,2\n") + b"tail"),
-        ("two_ends.zip", S, plain[:-22] + wide + locator + end), ("same_ends.zip", C, plain[:-22] + same + locator + end),
+        ("two_ends.zip", U, plain[:-22] + wide + locator + end), ("same_ends.zip", C, plain[:-22] + same + locator + end),
     ]
 
 

@@ -15,6 +15,8 @@ mod states;
 mod values;
 
 #[cfg(test)]
+mod places_tests;
+#[cfg(test)]
 mod tests;
 
 use crate::{Budget, Kind, Limit, Limits, Notes, Severity, Unscannable};
