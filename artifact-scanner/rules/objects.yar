@@ -77,9 +77,16 @@ rule typed_json
         message = "JSON that names a class which runs code when a loader makes an object of it"
         shown_in = "code"
     strings:
-        $wrapped = /\[\s*"(com\.sun\.rowset\.JdbcRowSetImpl|(com\.sun\.)?org\.apache\.xalan\.[a-z.]{0,20}trax\.TemplatesImpl|org\.springframework\.context\.support\.(ClassPath|FileSystem)XmlApplicationContext|ch\.qos\.logback\.core\.db\.[A-Za-z]{1,40}|com\.mchange\.v2\.c3p0\.[A-Za-z]{1,40}|org\.apache\.ibatis\.datasource\.jndi\.JndiDataSourceFactory|javax\.swing\.JEditorPane)"\s*,/
+        // A string for each: of one with alternatives any `["` would be a beginning to look at.
+        $jdbc = /\[\s*"com\.sun\.rowset\.JdbcRowSetImpl"\s*,/
+        $xalan = /\[\s*"(com\.sun\.)?org\.apache\.xalan\.[a-z.]{0,20}trax\.TemplatesImpl"\s*,/
+        $spring = /\[\s*"org\.springframework\.context\.support\.(ClassPath|FileSystem)XmlApplicationContext"\s*,/
+        $logback = /\[\s*"ch\.qos\.logback\.core\.db\.[A-Za-z]{1,40}"\s*,/
+        $pool = /\[\s*"com\.mchange\.v2\.c3p0\.[A-Za-z]{1,40}"\s*,/
+        $jndi = /\[\s*"org\.apache\.ibatis\.datasource\.jndi\.JndiDataSourceFactory"\s*,/
+        $swing = /\[\s*"javax\.swing\.JEditorPane"\s*,/
     condition:
-        $wrapped
+        any of them
 }
 
 rule state_that_runs
