@@ -4,8 +4,9 @@ use crate::bytes::{count, le16};
 use crate::{Budget, Unscannable};
 use std::borrow::Cow;
 
-/// The text that the bytes are, or nothing where they are not. UTF-8 with few control characters, UTF-16 and UTF-32 with a
-/// mark, UTF-16 without one where every other byte says so, else Latin-1 without control characters.
+/// The text that the bytes are, or nothing where they are not. UTF-8 with few control characters,
+/// UTF-16 and UTF-32 with a mark, UTF-16 without one where every other byte says so, else Latin-1
+/// without control characters.
 pub(crate) fn decode<'a>(
     bytes: &'a [u8],
     budget: &mut Budget,
@@ -32,7 +33,7 @@ pub(crate) fn decode<'a>(
         let is_text = is_text(text) || has_few_controls(bytes);
         return Ok(is_text.then_some(Cow::Borrowed(text)));
     }
-    if holds_control(bytes) {
+    if holds_control(bytes) || !is_legacy(bytes) {
         return Ok(None);
     }
     budget.unpack(count(bytes.len()))?;
@@ -74,6 +75,21 @@ fn is_text(text: &str) -> bool {
 fn has_few_controls(bytes: &[u8]) -> bool {
     let controls = bytes.iter().filter(|byte| is_control(**byte)).count();
     controls * 50 <= bytes.len() && memchr::memchr(0, bytes).is_none()
+}
+
+/// Whether bytes that are not UTF-8 may be text of an older code. Of these some have hardly a letter
+/// in ASCII, but lines and mostly blanks.
+fn is_legacy(bytes: &[u8]) -> bool {
+    const LINE_BYTES: usize = 200;
+    let ascii = bytes.iter().filter(|byte| byte.is_ascii()).count();
+    if ascii * 2 >= bytes.len() {
+        return true;
+    }
+    let is_short = bytes.len() < LINE_BYTES;
+    let is_between =
+        |byte: &&u8| byte.is_ascii_whitespace() || is_short && byte.is_ascii_alphanumeric();
+    let between = bytes.iter().filter(is_between).count();
+    between > 0 && between * LINE_BYTES >= bytes.len()
 }
 
 /// Looks at many bytes at a time: within a chunk nothing ends the loop.
@@ -125,6 +141,12 @@ mod tests {
         check(b"<\0s\0v\0g\0>\0", Some("<svg>"));
         check(b"caf\xe9\n", Some("caf\u{e9}\n"));
         check(b"\x80\x02}q\x00.", None);
+        let high: Vec<u8> = (128..=255).cycle().take(2560).collect();
+        check(&high, None);
+        check(&high[..3], None);
+        let cyrillic = b"\xcf\xf0\xe8\xe2\xe5\xf2 \xec\xe8\xf0\n".repeat(40);
+        let letters: String = cyrillic.iter().copied().map(char::from).collect();
+        check(&cyrillic, Some(&letters));
         let rings = format!("{}\x07\x0f\n", "done ".repeat(20));
         check(rings.as_bytes(), Some(&rings));
         check(b"done\x07\x0f\n", None);

@@ -174,6 +174,9 @@ def harmless():
     messages = struct.pack("<11I", 0x950412DE, 0, 1, 28, 36, 0, 0, 1, 44, 2, 46) + b"a\0bb\0"
     film = "<iframe width='560' src='https://www.youtube.com/embed/abc?rel=0' allowfullscreen></iframe>"
     theme = "<script>document.body.className = localStorage.getItem('theme'); fetch('data.json').then(r => r.json())</script>"
+    trace = r'{"hovertemplate":"g=a\u003cbr\u003ey=%{x}\u003cextra\u003e\u003c\u002fextra\u003e","x":{"dtype":"f8","bdata":"+p9qvlT29z\u002fsrp\u002fH75jxPw=="},"type":"histogram"}'
+    chart = f'<div id="a"></div><script src="https://cdn.plot.ly/plotly-3.1.0.min.js"></script><script>if (document.getElementById("a")) {{ Plotly.newPlot("a", [{",".join([trace] * 6)}], {{}}, {{"responsive": true}}) }}</script>'
+    session = '<script>n.DEFAULT_SERVER_WEBSOCKET_URL="ws://localhost:5006/ws",n.DEFAULT_TOKEN="eyJzZXNzaW9uX2lkIjogImRlZmF1bHQifQ";let d=0;</script>'
     return [
         ("install.md", C, fence("sh", PIPE).encode()), ("php.md", C, fence("php", PHP).encode()), ("yaml.md", C, fence("yaml", "a: " + APPLY).encode()), ("manual.ipynb", C, words(fence("sh", PIPE))),
         ("build.log", C, f"2024-01-01 10:00:00 INFO run: {PIPE}\n#5 [2/3] RUN {PIPE}\n+ {PIPE}\n".encode()), ("readme.txt", C, f"Install it:\n\n    {PIPE}\n".encode()), ("manual.rst", C, f"Setup\n=====\n\n::\n\n    $ {PIPE}\n".encode()), ("commands.csv", C, f"n,command\n1,{PIPE}\n".encode()),
@@ -182,6 +185,7 @@ def harmless():
         ("theme.html", A, page(theme)), ("missing.csv", C, b"a,b,c\n-,-,-\n-/-,- image (left),- query (open)\n"), ("cache.log", C, b"cache-key-0123456789abcdef0123456789abcdef hit\n"), ("digest.json", C, b'{"token_sha": "' + b"0123456789abcdef" * 4 + b'"}'),
         ("schema.json", C, json.dumps({"default": APPLY}).encode()), ("tabs.md", C, f'=== "YAML"\n\n    ``` yaml\n    a: {APPLY}\n    ```\n'.encode()), ("favicon.ico", C, struct.pack("<HHHBBBBHHII", 0, 1, 1, 8, 8, 0, 0, 1, 32, len(png()), 22) + png()),
         ("bus.xml", C, b"<!DOCTYPE busconfig PUBLIC '-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN' 'http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd'><busconfig/>"), ("drawn.md", C, f"![a](https://mermaid.ink/img/{LONG}{LONG})\n".encode()),
+        ("histogram.html", A, page(chart)), ("bokeh.html", A, page(session)),
     ]
 
 

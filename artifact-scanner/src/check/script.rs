@@ -1,5 +1,6 @@
 //! What a script of a page does, told by its words.
 
+mod codes;
 mod dotted;
 mod goes;
 mod near;
@@ -71,10 +72,17 @@ pub(crate) fn known_host(address: &str) -> bool {
 pub(crate) fn judge(script: &str) -> Judgement {
     let script = decode::head(script, SCRIPT_BYTES_MAX);
     let judgement = by_words(script);
-    match short::shortened(script, SMALL) {
+    let judgement = match short::shortened(script, SMALL) {
         Some(short) => worse(judgement, by_words(&short)),
         None => judgement,
+    };
+    // What bundled libraries and large data have as codes says nothing.
+    if script.len() <= SMALL
+        && let Some(written) = codes::written_out(script)
+    {
+        return worse(judgement, by_words(&written));
     }
+    judgement
 }
 
 fn worse(one: Judgement, other: Judgement) -> Judgement {
@@ -274,7 +282,8 @@ fn obfuscated(bare: &str) -> Option<Judgement> {
     if bare.len() > 200 && marks * 20 > bare.len() * 19 {
         return Some((Severity::Malicious, "it is written in brackets alone"));
     }
-    if bare.matches("\\u00").count() > 8 || bare.matches("\\x").count() > 20 && bare.len() < 4000 {
+    let (long, short) = codes::count(bare);
+    if long > 8 || short > 20 && bare.len() < 4000 {
         return Some((Severity::Suspicious, "its names are written as codes"));
     }
     has("eval(").then_some((Severity::Suspicious, "it runs text as code"))

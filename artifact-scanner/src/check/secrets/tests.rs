@@ -358,3 +358,17 @@ fn tokens_of_more_services_are_found() {
     };
     assert_eq!(rules(&to_base64(&packed, false)), ["secrets.github"]);
 }
+
+#[test]
+fn json_in_base64_without_a_secret_is_none() {
+    let token = |json: &str| {
+        format!(
+            "TOKEN=\"{}\"",
+            String::from_utf8_lossy(&to_base64(json.as_bytes(), true))
+        )
+    };
+    let plain = token(r#"{"session_id": "default"}  "#);
+    assert!(rules(plain.as_bytes()).is_empty(), "{plain}");
+    let secret = token(r#"{"session_id": "q7Zr2Xv9LmT4kPw8"}  "#);
+    assert_eq!(rules(secret.as_bytes()), ["secrets.assignment"]);
+}
