@@ -164,7 +164,7 @@ def locked():
 
 def programs():
     code = bytes(8) + b"\x63" + bytes(30)
-    return [("old.pyc", S, b"\xa7\r\r\n\0\0\0\0" + code), ("folder.zip", S, zipped([("__pycache__/a.cpython-311.pyc", b"\xa7\r\r\n\0\0\0\0" + code)])), ("install.txt", S, f"# setup\nset -e\n{PIPE}\n".encode()), ("install.csv", S, f"{PIPE}\n".encode()), ("install.md", S, f"{PIPE}\n".encode())]
+    return [("old.pyc", S, b"\xa7\r\r\n\0\0\0\0" + code), ("folder.zip", S, zipped([("__pycache__/a.cpython-311.pyc", b"\xa7\r\r\n\0\0\0\0" + code)])), ("lua.zip", S, zipped([("a.bin", b"\x1bLua\x54\0" + code)])), ("setup.zip", U, zipped([("setup.exe", b"\x01\x02" + code)])), ("far.zip", S, zipped([("a.bin", b"MZ" + b"\x01" * 58 + struct.pack("<I", 0x01010101 & 0x1FF) + b"\x01" * 193 + b"PE\0\0")])), ("install.txt", S, f"# setup\nset -e\n{PIPE}\n".encode()), ("install.csv", S, f"{PIPE}\n".encode()), ("install.md", S, f"{PIPE}\n".encode())]
 
 
 def harmless():

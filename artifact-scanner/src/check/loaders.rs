@@ -153,9 +153,19 @@ fn lambda(bare: &str, notes: &mut Notes) {
 fn by_name(bare: &str, notes: &mut Notes) {
     /// How far from one another the two names of an object stand at most.
     const NEAR: usize = 400;
+    const OBJECTS_MAX: usize = 100_000;
     const CLASS: &str = "\"class_name\":\"";
     let modules = bare.match_indices("\"module\":\"");
-    for (at, key) in modules.take(10_000) {
+    for (number, (at, key)) in modules.enumerate() {
+        if number == OBJECTS_MAX {
+            notes.find(
+                "loader.keras",
+                Severity::Suspicious,
+                "",
+                "more objects than any model has",
+            );
+            return;
+        }
         let module = value(&bare[at + key.len()..]);
         let before = bare.as_bytes()[..at].iter().rev().take(NEAR);
         let start = at - before.take_while(|byte| **byte != b'{').count();

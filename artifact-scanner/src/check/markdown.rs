@@ -235,7 +235,8 @@ fn is_share(address: &str) -> bool {
     lower.starts_with("\\\\") || lower.starts_with("file://") && !lower.starts_with("file:///")
 }
 
-fn starts_program(address: &str) -> bool {
+/// Whether an address begins so.
+pub(super) fn starts_program(address: &str) -> bool {
     let lower = decode::head(address, 32).to_ascii_lowercase();
     STARTS.iter().any(|scheme| lower.starts_with(scheme))
 }

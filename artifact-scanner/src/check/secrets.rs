@@ -31,23 +31,31 @@ const DEPTH_MAX: u32 = 3;
 
 /// Looks for keys and tokens. The view is a text in UTF-8 or bytes that hold text somewhere.
 pub fn check(view: &[u8], notes: &mut Notes, budget: &mut Budget) -> Result<(), Unscannable> {
-    let mut todo = vec![(String::new(), std::borrow::Cow::Borrowed(view), 0)];
-    while let Some((place, view, depth)) = todo.pop() {
-        budget.charge(view.len().max(1) as u64)?;
-        let spots = Spots::of(&view);
-        search(&view, &spots, &place, notes);
-        if depth < DEPTH_MAX {
-            for (inner, decoded) in views::hidden(&view, &spots.stretches, budget)? {
-                let place = if place.is_empty() {
-                    inner
-                } else {
-                    format!("{place}, {inner}")
-                };
-                todo.push((place, decoded.into(), depth + 1));
-            }
-        }
+    check_view(view, "", 0, notes, budget)
+}
+
+fn check_view(
+    view: &[u8],
+    place: &str,
+    depth: u32,
+    notes: &mut Notes,
+    budget: &mut Budget,
+) -> Result<(), Unscannable> {
+    budget.charge(view.len().max(1) as u64)?;
+    let spots = Spots::of(view);
+    search(view, &spots, place, notes);
+    if depth == DEPTH_MAX {
+        return Ok(());
     }
-    Ok(())
+    let mut look = |inner: String, decoded: Vec<u8>, budget: &mut Budget| {
+        let place = if place.is_empty() {
+            inner
+        } else {
+            format!("{place}, {inner}")
+        };
+        check_view(&decoded, &place, depth + 1, notes, budget)
+    };
+    views::hidden(view, &spots.stretches, &mut look, budget)
 }
 
 fn search(view: &[u8], spots: &Spots, place: &str, notes: &mut Notes) {

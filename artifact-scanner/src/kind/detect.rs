@@ -116,7 +116,8 @@ fn is_hdf5(bytes: &[u8]) -> bool {
         .any(|at| bytes.get(at..).is_some_and(|rest| rest.starts_with(MAGIC)))
 }
 
-/// ELF, PE and DOS, Mach-O, WebAssembly, Java, Dalvik, packages of systems.
+/// ELF, PE and DOS, Mach-O, WebAssembly, Java, Dalvik, packages of systems, films of Flash, compiled
+/// Lua, Erlang and `AppleScript`.
 fn is_program(bytes: &[u8]) -> bool {
     const MAGIC: &[&[u8]] = &[
         b"\x7fELF",
@@ -132,11 +133,33 @@ fn is_program(bytes: &[u8]) -> bool {
         b"Cr24",
         b"BC\xc0\xde",
         b"ITSF",
+        b"\xca\xfe\xba\xbf",
+        b"dey\n0",
+        b"vdex0",
+        b"\x1bLua",
+        b"FasdUAS ",
     ];
     let python = is_python(bytes);
+    let is_windows = bytes.starts_with(b"MZ")
+        && (bytes.len() < 64 || bytes[2..64].contains(&0) || has_header(bytes));
     python
+        || is_windows
+        || is_flash(bytes)
+        || (bytes.starts_with(b"FOR1") && bytes.get(8..12) == Some(b"BEAM"))
         || MAGIC.iter().any(|magic| bytes.starts_with(magic))
-        || (bytes.starts_with(b"MZ") && (bytes.len() < 64 || bytes[2..64].contains(&0)))
+}
+
+/// Windows reads no more of the first header than where the second one stands.
+fn has_header(bytes: &[u8]) -> bool {
+    let at = le32(bytes, 0x3c).and_then(|at| usize::try_from(at).ok());
+    at.and_then(|at| bytes.get(at..))
+        .is_some_and(|rest| rest.starts_with(b"PE\0\0"))
+}
+
+/// A mark, a version and a length: text has no nought there.
+fn is_flash(bytes: &[u8]) -> bool {
+    matches!(bytes, [b'C' | b'F' | b'Z', b'W', b'S', 1..=63, size @ ..]
+        if size.len() > 4 && size[..4].contains(&0))
 }
 
 /// Compiled Python: a version, the end of a line, and behind the header, which grew twice, code

@@ -77,10 +77,12 @@ const DISCS: [(usize, &[u8]); 4] = [
     (0x9001, b"CD001\x01"),
 ];
 
-/// Endings of what is never opened: bytes of that name are not data, even if nothing knows them.
-const ENDINGS: [&str; 22] = [
+/// Endings of what is never opened or of programs: bytes of that name are not data, even if nothing
+/// knows them.
+const ENDINGS: [&str; 29] = [
     "rar", "r00", "cab", "iso", "arj", "lzh", "lha", "z", "ace", "zoo", "sit", "sitx", "dmg",
-    "vhd", "vhdx", "vmdk", "qcow2", "wim", "one", "pst", "kdbx", "gpg",
+    "vhd", "vhdx", "vmdk", "qcow2", "wim", "one", "pst", "kdbx", "gpg", "exe", "dll", "scr", "msi",
+    "cpl", "ocx", "com",
 ];
 
 /// What is written by `openssl enc`, by `age` and by `OpenPGP`.

@@ -1,5 +1,6 @@
 //! What the tags of one page say together.
 
+use super::super::markdown::starts_program;
 use super::super::markup::Tag;
 use super::super::{decode, script};
 use super::opens::{data_address, handler, place, refresh, script_address};
@@ -253,6 +254,12 @@ impl Page {
         match scheme {
             Scheme::Script { hidden } => script_address(tag, hidden, animates, &head, notes),
             Scheme::Data => data_address(tag, key, &head, notes, budget)?,
+            Scheme::Other if starts_program(&head) => notes.find(
+                "html.program",
+                Severity::Suspicious,
+                place(tag),
+                "an address starts a program of the machine",
+            ),
             Scheme::Other if on_share(&head) && !matches!(&*tag.name, "a" | "area") => notes.find(
                 "html.share",
                 Severity::Suspicious,

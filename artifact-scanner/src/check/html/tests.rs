@@ -60,6 +60,8 @@ fn pages_that_lead_away_are_suspicious() {
         "<svg><script href='https://a.invalid/x.js'></script></svg>",
         "<META HTTP-EQUIV='Refresh' CONTENT=\"5; URL='//a.invalid'\">",
         "<script>alert(1)</script><!--",
+        "<iframe src='search-ms:query=a&crumb=location:b'></iframe>",
+        "<a href='MS-OfficeCmd:{}'>open</a>",
         "<a href='&#106;ava&#x09;script:alert(1)'>open</a>",
         "<a href='java\nscript:alert(1)'>open</a>",
         "<img src=x onerror=alert(1)>",

@@ -26,8 +26,8 @@ impl From<Unscannable> for Halt {
 const VALUES_MAX: usize = 2_000_000;
 /// Different names in one file; more is refused.
 const NAMES_MAX: usize = 5_000;
-/// Payloads of one stream that are looked at.
-const PAYLOADS_MAX: usize = 10_000;
+/// Payloads of one stream that may be files again; more is refused.
+const PAYLOADS_MAX: usize = 1_000_000;
 /// Streams within streams (arrays of objects in a joblib file).
 pub(super) const DEPTH_MAX: u32 = 8;
 
@@ -106,7 +106,10 @@ impl<'a> Machine<'a> {
             if raw {
                 at = self.raw_array(at, notes, budget)?;
             }
-            if self.stack.len() + self.memo.len() > VALUES_MAX || self.names.len() > NAMES_MAX {
+            let is_over = self.stack.len() + self.memo.len() > VALUES_MAX
+                || self.names.len() > NAMES_MAX
+                || self.payloads.len() > PAYLOADS_MAX;
+            if is_over {
                 return Err(Halt::Spent(Unscannable::Limit(Limit::Memory)));
             }
         }
@@ -191,7 +194,7 @@ impl<'a> Machine<'a> {
             // A pickle that acts names something, on lines or from the stack.
             && memchr::memchr2(b'\n', 0x93, &self.bytes[range.clone()]).is_some()
             && b"c(]}NIKMJSVXUTLF)".contains(&head[0]));
-        if file && self.payloads.len() < PAYLOADS_MAX {
+        if file {
             self.payloads.push(range.clone());
         }
     }

@@ -372,3 +372,15 @@ fn json_in_base64_without_a_secret_is_none() {
     let secret = token(r#"{"session_id": "q7Zr2Xv9LmT4kPw8"}  "#);
     assert_eq!(rules(secret.as_bytes()), ["secrets.assignment"]);
 }
+
+#[test]
+fn no_text_is_left_out_for_what_stands_before_it() {
+    let token = format!("{}{}  ", "ghp_", "op6FasrEF582wWhLUSQWhnSCynAd8U1lWSRy");
+    let hidden = String::from_utf8_lossy(&to_base64(token.as_bytes(), false)).into_owned();
+    let prose = "some words of prose, a line of them\n".repeat(500_000);
+    let text = format!("%41%41%41%41\n{prose}{hidden}\n");
+    let (mut notes, mut budget) = (Notes::default(), Budget::new(Limits::default()));
+    budget.packed(text.len() as u64);
+    check(text.as_bytes(), &mut notes, &mut budget).expect("within the limits");
+    assert_eq!(notes.findings()[0].rule, "secrets.github");
+}

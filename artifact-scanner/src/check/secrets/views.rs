@@ -14,24 +14,20 @@ const WIDE_MIN: usize = 12;
 const ESCAPES_MIN: usize = 8;
 /// Percent signs are undone in larger views only where those are text.
 const PERCENT_BYTES_MAX: usize = 1 << 20;
-/// How much of the texts found in one view is looked at.
-const VIEWS_BYTES_MAX: usize = 16 << 20;
+/// Looks at one text and what hides in it.
+pub(super) type Look<'a> = dyn FnMut(String, Vec<u8>, &mut Budget) -> Result<(), Unscannable> + 'a;
 
-/// The texts hidden in a view, each with its place.
+/// Has the texts that are hidden in a view looked at, each with its place, one at a time. All of
+/// them are paid for, so that none is left out in silence.
 pub(super) fn hidden(
     view: &[u8],
     stretches: &[Stretch],
+    look: &mut Look<'_>,
     budget: &mut Budget,
-) -> Result<Vec<(String, Vec<u8>)>, Unscannable> {
-    let mut found = Vec::new();
-    let mut size = 0;
+) -> Result<(), Unscannable> {
     let mut keep = |place: String, text: Vec<u8>, budget: &mut Budget| {
-        size += text.len();
-        if size <= VIEWS_BYTES_MAX {
-            budget.unpack(text.len() as u64)?;
-            found.push((place, text));
-        }
-        Ok(())
+        budget.unpack(text.len() as u64)?;
+        look(place, text, budget)
     };
     if let Some(text) = wide(view) {
         keep("UTF-16".into(), text, budget)?;
@@ -86,7 +82,7 @@ pub(super) fn hidden(
             )?;
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 /// The text behind `\\u0041`, `\\x41` and `\/` of texts within texts and `&#65;` of markup, where
