@@ -82,14 +82,12 @@ fn has_few_controls(bytes: &[u8]) -> bool {
 fn is_legacy(bytes: &[u8]) -> bool {
     const LINE_BYTES: usize = 200;
     let ascii = bytes.iter().filter(|byte| byte.is_ascii()).count();
-    if ascii * 2 >= bytes.len() {
+    // A word has no blanks, and too few bytes to be anything else.
+    if ascii * 2 >= bytes.len() || bytes.len() < LINE_BYTES {
         return true;
     }
-    let is_short = bytes.len() < LINE_BYTES;
-    let is_between =
-        |byte: &&u8| byte.is_ascii_whitespace() || is_short && byte.is_ascii_alphanumeric();
-    let between = bytes.iter().filter(is_between).count();
-    between > 0 && between * LINE_BYTES >= bytes.len()
+    let blanks = bytes.iter().filter(|byte| byte.is_ascii_whitespace());
+    blanks.count() * LINE_BYTES >= bytes.len()
 }
 
 /// Looks at many bytes at a time: within a chunk nothing ends the loop.
@@ -143,7 +141,8 @@ mod tests {
         check(b"\x80\x02}q\x00.", None);
         let high: Vec<u8> = (128..=255).cycle().take(2560).collect();
         check(&high, None);
-        check(&high[..3], None);
+        check(&high[..200], None);
+        check(b"\xed\xa0\x80", Some("\u{ed}\u{a0}\u{80}"));
         let cyrillic = b"\xcf\xf0\xe8\xe2\xe5\xf2 \xec\xe8\xf0\n".repeat(40);
         let letters: String = cyrillic.iter().copied().map(char::from).collect();
         check(&cyrillic, Some(&letters));
