@@ -1,9 +1,13 @@
 //! Bytes as a sealed file in memory: nobody can change them after us.
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::fd::OwnedFd;
+
+/// How often a file that is busy is sealed again. Each try waits up to 0.15 s.
+const BUSY_MAX: u32 = 20;
 
 /// An empty file in memory that can be sealed.
 pub fn create(name: &str) -> io::Result<File> {
@@ -15,7 +19,14 @@ pub fn create(name: &str) -> io::Result<File> {
 pub fn seal(mut file: File) -> io::Result<OwnedFd> {
     file.rewind()?;
     let all = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
-    fcntl_add_seals(&file, all)?;
+    let mut busy = 0;
+    loop {
+        match fcntl_add_seals(&file, all) {
+            // Once in some hundred thousand files the kernel itself still holds a page of it.
+            Err(Errno::BUSY) if busy < BUSY_MAX => busy += 1,
+            sealed => break sealed?,
+        }
+    }
     Ok(file.into())
 }
 
