@@ -25,7 +25,7 @@ struct Quality {
     delay: Duration,
     /// Bytes a second; no bound where nought.
     rate: u32,
-    /// Bytes are taken and never come out.
+    /// Bytes are taken and do not come out before this ends.
     silent: bool,
 }
 
@@ -106,7 +106,9 @@ impl Proxy {
         self.quality(&[Way::Up, Way::Down], |quality| quality.rate = rate);
     }
 
-    /// Bytes of one way vanish and nobody is told: the half-open connection.
+    /// Nothing goes one way any more, and nobody is told: the half-open connection. What was sent
+    /// comes when the wire is good again, as TCP would send it once more: a connection that lives
+    /// on has no gap.
     pub fn silence(&self, way: Way, on: bool) {
         self.quality(&[way], |quality| quality.silent = on);
     }
@@ -201,7 +203,7 @@ type Into = tokio::net::tcp::OwnedWriteHalf;
 async fn carry(
     from: &mut From,
     into: &mut Into,
-    watch: watch::Receiver<State>,
+    mut watch: watch::Receiver<State>,
     of: fn(&State) -> Quality,
 ) {
     let (send, mut due) = tokio::sync::mpsc::channel::<(Instant, Vec<u8>)>(64);
@@ -219,10 +221,13 @@ async fn carry(
         while let Some((at, bytes)) = due.recv().await {
             tokio::time::sleep_until(at).await;
             for part in bytes.chunks(1024) {
-                let Quality { rate, silent, .. } = of(&watch.borrow());
-                if silent {
-                    continue;
-                }
+                let Ok(rate) = watch
+                    .wait_for(|state| !of(state).silent)
+                    .await
+                    .map(|state| of(&state).rate)
+                else {
+                    return;
+                };
                 if rate > 0 {
                     let size = u32::try_from(part.len()).unwrap_or(u32::MAX);
                     tokio::time::sleep(Duration::from_secs(1) * size / rate).await;
@@ -333,6 +338,9 @@ mod tests {
             let error = say(&client, b"into the void").expect_err("nothing comes");
             assert_eq!(error.kind(), ErrorKind::WouldBlock, "{way:?}");
             proxy.silence(way, false);
+            let mut late = [0; 13];
+            (&client).read_exact(&mut late).expect("it comes late");
+            assert_eq!(&late, b"into the void", "nothing is missing");
             say(&client, b"after").expect("the connection lived");
         }
     }
