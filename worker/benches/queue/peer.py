@@ -1,6 +1,8 @@
 """The peer: Celery, whose every task runs `true` under bubblewrap.
 
-usage: peer.py JOBS IN_FLIGHT   (with PEER_BROKER; the worker is `celery --app peer worker`)
+As who cares for a job would set it up: acknowledged after it ran, its outcome kept in Redis.
+
+usage: peer.py JOBS IN_FLIGHT   (with PEER_BROKER and PEER_RESULTS; the worker is `celery --app peer worker`)
 """
 
 import collections
@@ -11,7 +13,8 @@ import time
 
 from celery import Celery
 
-app = Celery("peer", broker=os.environ["PEER_BROKER"], backend="rpc://")
+app = Celery("peer", broker=os.environ["PEER_BROKER"], backend=os.environ["PEER_RESULTS"])
+app.conf.task_acks_late = True
 SANDBOX = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "true"]
 
 
