@@ -1,9 +1,9 @@
 //! Which system calls the keeper's own code makes: what a filter must leave it.
 //!
 //! The keeper installs its own filter first, and everything it forks inherits it; the waiter and
-//! the stager work under the job's filter as well, once it is on. So the keeper's filter allows
-//! [`UNLOCKED`], [`LOCKED`] and whatever jobs need; the job's filter allows [`LOCKED`]. Neither may
-//! notify any of them.
+//! the stager work under a second one as well, once it is on: the job's, and one of [`STAGER`]
+//! alone. So the keeper's filter allows [`UNLOCKED`], [`LOCKED`], [`STAGER`] and whatever jobs need;
+//! the job's filter allows [`LOCKED`]. Neither may notify any of them.
 
 use libc::c_long;
 
@@ -51,8 +51,7 @@ pub const UNLOCKED: &[c_long] = &[
     libc::SYS_wait4,
 ];
 
-/// Calls made under the job's filter as well, by the waiter (the last is its `execve`) and the
-/// stager.
+/// Calls made under the job's filter as well, by the waiter (the last is its `execve`).
 pub const LOCKED: &[c_long] = &[
     libc::SYS_bind,
     libc::SYS_brk,
@@ -61,23 +60,44 @@ pub const LOCKED: &[c_long] = &[
     libc::SYS_dup2,
     libc::SYS_execve,
     libc::SYS_exit_group,
-    libc::SYS_fchmod,
-    libc::SYS_fchown,
     libc::SYS_fstat,
     libc::SYS_getrandom,
     libc::SYS_listen,
-    libc::SYS_mkdirat,
     libc::SYS_mmap,
     libc::SYS_mremap,
     libc::SYS_munmap,
     libc::SYS_newfstatat,
-    libc::SYS_openat2,
     libc::SYS_pread64,
     libc::SYS_prlimit64,
     libc::SYS_recvmsg,
     libc::SYS_sched_setaffinity,
     libc::SYS_sendmsg,
     libc::SYS_socket,
-    libc::SYS_unlinkat,
     libc::SYS_write,
+];
+
+/// Calls of a stager that serves, in the order of their numbers: any other ends it.
+///
+/// Half of them are the allocator's; `fcntl` is made where the standard library looks at each
+/// descriptor that is closed.
+pub const STAGER: [c_long; 19] = [
+    libc::SYS_write,
+    libc::SYS_close,
+    libc::SYS_fstat,
+    libc::SYS_mmap,
+    libc::SYS_munmap,
+    libc::SYS_brk,
+    libc::SYS_pread64,
+    libc::SYS_mremap,
+    libc::SYS_sendmsg,
+    libc::SYS_recvmsg,
+    libc::SYS_fcntl,
+    libc::SYS_fchmod,
+    libc::SYS_fchown,
+    libc::SYS_exit_group,
+    libc::SYS_mkdirat,
+    libc::SYS_newfstatat,
+    libc::SYS_unlinkat,
+    libc::SYS_getrandom,
+    libc::SYS_openat2,
 ];

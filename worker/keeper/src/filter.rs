@@ -1,7 +1,8 @@
-//! The system call filter of a memfd, and what a notified call means.
+//! The system call filter of a memfd, what a notified call means, and the stager's own filter.
 
-use crate::sys::cred::install_filter;
+use crate::sys::cred::{install_filter, install_program};
 use crate::sys::{Errno, file};
+use kiln_keeper::calls;
 use kiln_keeper::wire::NOTED_MAX;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -65,6 +66,56 @@ impl Filter {
         }
         Ok(false)
     }
+}
+
+/// Installs the stager's filter on this process: what it serves with, and nothing else.
+///
+/// It is much shorter than a job's, which the kernel would have to translate for each cell twice.
+pub(crate) fn install_stager() -> Result<(), Errno> {
+    install_program(&STAGER)
+}
+
+/// Calls below this place of the list are compared first.
+const HALF: usize = calls::STAGER.len() / 2;
+const STAGER: [libc::sock_filter; calls::STAGER.len() + 8] = stager();
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "numbers of calls and lengths are small, and a constant cannot ask"
+)]
+const fn stager() -> [libc::sock_filter; calls::STAGER.len() + 8] {
+    const fn instruction(code: u32, jt: usize, jf: u8, k: u32) -> libc::sock_filter {
+        libc::sock_filter {
+            code: code as u16,
+            jt: jt as u8,
+            jf,
+            k,
+        }
+    }
+    const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
+    const EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    const AT_LEAST: u32 = libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K;
+    const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
+    const NUMBER: u32 = 0;
+    const ARCHITECTURE: u32 = 4;
+    const X86_64: u32 = 0xc000_003e;
+    let kill = instruction(RETURN, 0, 0, libc::SECCOMP_RET_KILL_PROCESS);
+    let mut program = [kill; calls::STAGER.len() + 8];
+    let last = program.len() - 1;
+    program[last] = instruction(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW);
+    program[0] = instruction(LOAD, 0, 0, ARCHITECTURE);
+    program[1] = instruction(EQUAL, 1, 0, X86_64);
+    // The third ends the process, and so does what follows each half.
+    program[3] = instruction(LOAD, 0, 0, NUMBER);
+    program[4] = instruction(AT_LEAST, HALF + 1, 0, calls::STAGER[HALF] as u32);
+    let mut place = 0;
+    while place < calls::STAGER.len() {
+        let at = place + if place < HALF { 5 } else { 6 };
+        program[at] = instruction(EQUAL, last - at - 1, 0, calls::STAGER[place] as u32);
+        place += 1;
+    }
+    program
 }
 
 /// The notified calls of one job.

@@ -3,6 +3,7 @@
 //! It runs as the owner of read-only inputs, may write as anyone in the cell, and ends when the
 //! worker closes the socket.
 
+use crate::filter;
 use crate::init::Ends;
 use crate::lock;
 use crate::report::{At, Failure, Report, give_up};
@@ -33,16 +34,14 @@ pub(crate) fn run(ends: &Ends<'_>) -> ! {
 fn lock_down(ends: &Ends<'_>) -> Result<OwnedFd, Failure> {
     cred::set_name(c"stager").at(Step::Session)?;
     file::place(ends.stage, 0).at(Step::Descriptors)?;
-    file::keep_only(&[ends.events, ends.filter.memfd().as_fd()]).at(Step::Descriptors)?;
+    file::keep_only(&[ends.events]).at(Step::Descriptors)?;
     let job = file::open(c"/job", libc::O_DIRECTORY).at(Step::WorkingDirectory)?;
     lock::lock(OWNER_ID, KEEP)?;
-    ends.filter.install().at(Step::JobFilter)?;
+    filter::install_stager().at(Step::JobFilter)?;
     Report::StagerReady
         .send(ends.events, &[])
         .at(Step::SendListener)?;
-    for spent in [ends.events, ends.filter.memfd().as_fd()] {
-        file::close(spent).at(Step::Descriptors)?;
-    }
+    file::close(ends.events).at(Step::Descriptors)?;
     Ok(job)
 }
 

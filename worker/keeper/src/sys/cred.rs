@@ -184,6 +184,36 @@ pub(crate) fn raise_soft_limit(
     done(unsafe { libc::prlimit64(0, resource, &raw const limit, ptr::null_mut()) })
 }
 
+/// Puts this process under a filter of the program's own.
+pub(crate) fn install_program(instructions: &[libc::sock_filter]) -> Result<(), Errno> {
+    let program = libc::sock_fprog {
+        len: u16::try_from(instructions.len()).map_err(|_| Errno(libc::EINVAL))?,
+        filter: instructions.as_ptr().cast_mut(),
+    };
+    // SAFETY: `program` points at `instructions`.
+    done(unsafe { set_filter(&program, false) })
+}
+
+/// # Safety
+///
+/// `program` must point at as many instructions as it says; they are only read.
+unsafe fn set_filter(program: &libc::sock_fprog, listen: bool) -> libc::c_long {
+    let flags = if listen {
+        libc::SECCOMP_FILTER_FLAG_NEW_LISTENER
+    } else {
+        0
+    };
+    // SAFETY: the caller's, and `program` outlives the call.
+    unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            flags,
+            ptr::from_ref(program),
+        )
+    }
+}
+
 /// Installs the filter of a memfd (`kiln_keeper::spec::Filter`), with a listener or without.
 ///
 /// The instructions are mapped, not copied, so that no memory is touched for them.
@@ -214,21 +244,8 @@ pub(crate) fn install_filter(
         // SAFETY: the mapping holds at least 8 bytes more than the instructions.
         filter: unsafe { memory.byte_add(8) }.cast(),
     };
-    let flags = if listen {
-        libc::SECCOMP_FILTER_FLAG_NEW_LISTENER
-    } else {
-        0
-    };
-    // SAFETY: the call reads `program` and the `len` instructions it points at, which the mapping
-    // holds: checked above.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_seccomp,
-            libc::SECCOMP_SET_MODE_FILTER,
-            flags,
-            &raw const program,
-        )
-    };
+    // SAFETY: the mapping holds the `length` instructions that `program` points at: checked above.
+    let result = unsafe { set_filter(&program, listen) };
     let listener = if listen {
         descriptor(result).map(Some)
     } else {

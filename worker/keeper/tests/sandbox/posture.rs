@@ -209,7 +209,7 @@ fn the_calls_of_the_list_are_enough() {
     } else {
         &[]
     };
-    let own = filters::allow_list(&[calls::UNLOCKED, calls::LOCKED, debug]);
+    let own = filters::allow_list(&[calls::UNLOCKED, calls::LOCKED, &calls::STAGER, debug]);
     let job = filters::allow_list(&[calls::LOCKED, debug]);
     let mut sandbox = Sandbox::with_filters(&job, &own);
     for _ in 0..2 {
