@@ -61,9 +61,9 @@ fn build(ends: &Ends<'_>) -> Result<(), Failure> {
     leave_keeper(ends).at(Step::CellDescriptors)?;
     process::set_umask(0);
     process::new_session().at(Step::Session)?;
-    let scratch = mounts::build(ends.order)?;
+    let built = mounts::build(ends.order)?;
     masks::lay()?;
-    mounts::bind_scratch()?;
+    let scratch = built.finish()?;
     process::set_host_name(c"kiln").at(Step::HostName)?;
     let own = file::open(c"/proc/self/ns/mnt", libc::O_RDONLY).at(Step::SendScratch)?;
     let mapped = file::event().at(Step::CloneWaiter)?;

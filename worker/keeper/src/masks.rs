@@ -1,8 +1,16 @@
 //! What lies over the cell's proc: nothing about the machine that its neighbours change.
 //!
 //! The keeper makes one small tmpfs with the read-only files once, at `/job` of its own mount
-//! namespace, where a cell binds from it before its own `/job` covers it; its own proc it covers as
-//! a whole, so that no part of it has to be covered for the keeper. What only the host's root
+//! namespace, where a cell binds from it before its own `/job` covers it. Its own proc it covers as
+//! a whole, so that no part of it has to be covered for the keeper:
+//!
+//! ```text
+//!   /proc            a folder of the small tmpfs: what a cell takes out, all at once
+//!     proc           the keeper's proc, and over it an empty folder
+//!     scratch        where a cell attaches its tmpfs, see [`crate::mounts`]
+//! ```
+//!
+//! What only the host's root
 //! may open (mode 0400: `kpagecount`, `slabinfo`, ...) is masked only where a slip would be worst:
 //! no process of a sandbox is the host's root.
 //!
@@ -25,6 +33,8 @@ const PLACE: &CStr = c"/job";
 const NOTHING: &CStr = c"/job/nothing";
 const CLOSED: &CStr = c"/job/closed";
 const NO_FILES: &CStr = c"/job/no-files";
+const PASSING: &CStr = c"/job/passing";
+const COVERED: &CStr = c"/proc/proc";
 
 /// Files that nobody may open: the host's root alone may, where they are not masked.
 const CLOSED_FILES: &[&CStr] = &[
@@ -99,7 +109,14 @@ impl Masks {
         tmpfs.set(c"nr_inodes", c"16")?;
         tmpfs.set(c"mode", c"0755")?;
         let root = tmpfs.create(NOSUID | NODEV | NOEXEC)?;
-        file::make_directory_at(root.as_fd(), c"no-files", 0o555)?;
+        for (folder, mode) in [
+            (c"no-files", 0o555),
+            (c"passing", 0o755),
+            (c"passing/proc", 0o555),
+            (c"passing/scratch", 0o555),
+        ] {
+            file::make_directory_at(root.as_fd(), folder, mode)?;
+        }
         create(root.as_fd(), c"nothing")?;
         file::set_mode(create(root.as_fd(), c"closed")?.as_fd(), 0)?;
         let loadavg = create(root.as_fd(), c"loadavg")?;
@@ -111,7 +128,11 @@ impl Masks {
         mount::attach(root.as_fd(), PLACE)?;
         mount::change(root.as_fd(), RDONLY, 0)?;
         let cpuinfo = file::open(c"/proc/cpuinfo", libc::O_RDONLY)?;
-        mount::bind(NO_FILES, mounts::PROC)?;
+        let proc = mount::copy(mounts::PROC)?;
+        mount::detach(mounts::PROC)?;
+        mount::bind(PASSING, mounts::PROC)?;
+        mount::attach(proc.as_fd(), COVERED)?;
+        mount::bind(NO_FILES, COVERED)?;
         Ok(Self {
             root,
             cpuinfo,

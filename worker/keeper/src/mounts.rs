@@ -1,14 +1,17 @@
 //! The cell's file systems: one tmpfs behind every writable place, and a proc of its own.
 //!
 //! ```text
-//!   tmpfs (size, nr_inodes)     attached at /tmp while it is bound, then detached
+//!   tmpfs (size, nr_inodes)     attached at /proc/scratch while it is bound, then detached
 //!     job   1000  0755  ─► /job
 //!     home  1000  0755  ─► /home/job
 //!     shm         1777  ─► /dev/shm
 //!     tmp         1777  ─► /tmp
 //! ```
 //!
-//! The mount points are the image's own; `/tmp` serves as the staging point, so no other is needed.
+//! The mount points are the image's own. The keeper's `/proc` is a folder with what a cell does not
+//! keep, see [`crate::masks`]: the keeper's proc is attached in it, and the tmpfs too while its
+//! places are made. So one call takes out all of it: the kernel waits for every reader of mounts
+//! in each such call.
 
 use crate::report::{At, Failure};
 use crate::sys::file::{self};
@@ -21,8 +24,19 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 pub(crate) const PROC: &CStr = c"/proc";
 
-/// Mounts the tmpfs at `/tmp` and a fresh proc; gives the tmpfs' root.
-pub(crate) fn build(order: &Prepare) -> Result<OwnedFd, Failure> {
+/// The staging point of the tmpfs.
+const STAGING: &CStr = c"/proc/scratch";
+
+/// The cell's file systems, where all but `/job` lies at its place.
+pub(crate) struct Built {
+    /// The tmpfs' root.
+    pub(crate) scratch: OwnedFd,
+    /// What belongs to `/job`, where the keeper's masks still are.
+    job: OwnedFd,
+}
+
+/// Makes the tmpfs, binds its directories to their places, and replaces the keeper's `/proc`.
+pub(crate) fn build(order: &Prepare) -> Result<Built, Failure> {
     mount::make_all_private().at(Step::PrivateMounts)?;
     let scratch = tmpfs(order).at(Step::Scratch)?;
     for (name, mode, owner) in [
@@ -38,8 +52,24 @@ pub(crate) fn build(order: &Prepare) -> Result<OwnedFd, Failure> {
                 .at(Step::ScratchDirectories)?;
         }
     }
+    for (from, to) in [
+        (c"/proc/scratch/home", c"/home/job"),
+        (c"/proc/scratch/shm", c"/dev/shm"),
+        (c"/proc/scratch/tmp", c"/tmp"),
+    ] {
+        mount::bind(from, to).at(Step::BindScratch)?;
+    }
+    let job = mount::copy(c"/proc/scratch/job").at(Step::BindScratch)?;
     proc().at(Step::Proc)?;
-    Ok(scratch)
+    Ok(Built { scratch, job })
+}
+
+impl Built {
+    /// Covers the keeper's masks, once they are laid, with the job's folder; gives the tmpfs' root.
+    pub(crate) fn finish(self) -> Result<OwnedFd, Failure> {
+        mount::attach(self.job.as_fd(), c"/job").at(Step::BindScratch)?;
+        Ok(self.scratch)
+    }
 }
 
 fn tmpfs(order: &Prepare) -> Result<OwnedFd, crate::sys::Errno> {
@@ -54,13 +84,13 @@ fn tmpfs(order: &Prepare) -> Result<OwnedFd, crate::sys::Errno> {
         NOSUID | NODEV
     };
     let root = tmpfs.create(flags)?;
-    mount::attach(root.as_fd(), c"/tmp")?;
+    mount::attach(root.as_fd(), STAGING)?;
     // A descriptor that can be listed, not only named.
     file::open_at(root.as_fd(), c".", libc::O_DIRECTORY, 0)
 }
 
-/// A proc of the cell's pid namespace in place of the sandbox's. It is made before the other goes:
-/// the kernel gives a user namespace a proc only where it sees one already.
+/// A proc of the cell's pid namespace in place of all that is at the keeper's `/proc`. It is made
+/// before the other goes: the kernel gives a user namespace a proc only where it sees one already.
 ///
 /// Processes of another uid (the cell's init) are invisible to the job; `gid=0`, which only the
 /// cell's init is in, may see all.
@@ -71,26 +101,8 @@ fn proc() -> Result<(), crate::sys::Errno> {
     }
     proc.set(c"gid", c"0")?;
     let root = proc.create(NOSUID | NODEV | NOEXEC)?;
-    // What covers the sandbox's, and then it.
-    mount::detach(PROC)?;
     mount::detach(PROC)?;
     mount::attach(root.as_fd(), PROC)
-}
-
-/// Binds the tmpfs' directories to their places and takes its root out of the tree.
-///
-/// `/job` comes last: until then the keeper's masks are there.
-pub(crate) fn bind_scratch() -> Result<(), Failure> {
-    for (from, to) in [
-        (c"/tmp/home", c"/home/job"),
-        (c"/tmp/shm", c"/dev/shm"),
-        (c"/tmp/job", c"/job"),
-    ] {
-        mount::bind(from, to).at(Step::BindScratch)?;
-    }
-    let tmp = mount::copy(c"/tmp/tmp").at(Step::BindScratch)?;
-    mount::detach(c"/tmp").at(Step::BindScratch)?;
-    mount::attach(tmp.as_fd(), c"/tmp").at(Step::BindScratch)
 }
 
 /// Changes the size of the tmpfs whose root this is.
