@@ -100,18 +100,27 @@ pub(super) fn remove(tree: &Tree, path: &Path) -> Result<(), CgroupError> {
 /// Removes one group that should be empty; a process listed in it is an answer, not a wait.
 ///
 /// The kernel removes a group that no process is in, and no other: to ask it is the proof.
-pub(super) fn remove_leaf(dir: &Path) -> Result<(), CgroupError> {
-    match remove_by(dir, Instant::now()) {
-        Err(CgroupError::Busy { .. }) => {}
-        done => return done,
+pub(super) fn remove_leaf(tree: &Tree, path: &Path) -> Result<(), CgroupError> {
+    match tree.unmake(path) {
+        Ok(()) => return Ok(()),
+        Err((_, Errno::BUSY)) => {}
+        Err((dir, e)) => {
+            return Err(CgroupError::Remove {
+                dir,
+                source: e.into(),
+            });
+        }
     }
-    match knob::numbers(&dir.join("cgroup.procs"))?.as_slice() {
-        [] => remove_by(dir, Instant::now() + LEAF_MAX),
-        pids => Err(CgroupError::Survivors {
-            dir: dir.into(),
-            pids: pids.to_vec(),
-        }),
+    for dir in tree.dirs(path) {
+        match knob::numbers(&dir.join("cgroup.procs")) {
+            Ok(pids) if pids.is_empty() => remove_by(&dir, Instant::now() + LEAF_MAX)?,
+            Ok(pids) => return Err(CgroupError::Survivors { dir, pids }),
+            // Removed above.
+            Err(CgroupError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => return Err(e),
+        }
     }
+    Ok(())
 }
 
 /// The kernel may hold a group for a moment after its last process was reaped (`EBUSY`).

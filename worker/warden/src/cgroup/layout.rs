@@ -1,14 +1,16 @@
 //! Where are the hierarchies mounted, and which directories and files are a group of ours?
 
+use super::folder::{Folder, Folders};
 use super::limits::SOCKETS_V1;
 use super::{CgroupError, knob};
 use crate::wire::CgroupVersion;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
+use std::borrow::Cow;
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -41,12 +43,20 @@ impl Controller {
 #[derive(Debug)]
 struct Mount {
     point: PathBuf,
+    /// Where it is hidden, the way to it; the point leads through it then.
+    dir: Option<OwnedFd>,
     holds: Vec<Controller>,
 }
 
-/// Hierarchies that are held by descriptors, for paths below `/proc/self/fd`.
-#[derive(Debug, Default)]
-struct Held(Vec<OwnedFd>);
+impl Mount {
+    /// The group `path`, from a folder that is open.
+    fn at<'a>(&'a self, path: &'a Path) -> (BorrowedFd<'a>, Cow<'a, Path>) {
+        match &self.dir {
+            Some(dir) => (dir.as_fd(), Cow::Borrowed(path)),
+            None => (CWD, Cow::Owned(self.point.join(path))),
+        }
+    }
+}
 
 /// The hierarchies in use.
 #[derive(Debug)]
@@ -56,7 +66,7 @@ pub(super) struct Tree {
     /// Other v1 hierarchies: the list of devices is in one of them, so removal looks there.
     strays: Vec<PathBuf>,
     #[expect(dead_code, reason = "held open: the paths above lead through them")]
-    held: Held,
+    held: Vec<OwnedFd>,
     known: Known,
 }
 
@@ -103,7 +113,11 @@ impl Tree {
             if Vec::is_empty(&holds) {
                 strays.push(point);
             } else {
-                mounts.push(Mount { point, holds });
+                mounts.push(Mount {
+                    point,
+                    dir: None,
+                    holds,
+                });
             }
         }
         if missing.is_empty() {
@@ -111,7 +125,7 @@ impl Tree {
                 version: CgroupVersion::V1,
                 mounts,
                 strays,
-                held: Held::default(),
+                held: Vec::new(),
                 known: Known::default(),
             })
         } else {
@@ -131,10 +145,11 @@ impl Tree {
                     version: CgroupVersion::V2,
                     mounts: vec![Mount {
                         point: point.clone(),
+                        dir: None,
                         holds: Controller::ALL.to_vec(),
                     }],
                     strays: Vec::new(),
-                    held: Held::default(),
+                    held: Vec::new(),
                     known: Known::default(),
                 });
             }
@@ -145,8 +160,7 @@ impl Tree {
     /// The same hierarchies, reached through descriptors, with their v1 mounts taken out of this
     /// process's mount namespace: whoever looks for them there finds none.
     pub(super) fn hide(&self) -> Result<Self, CgroupError> {
-        let mut held = Held::default();
-        let mut hide = |point: &PathBuf| {
+        let hide = |point: &PathBuf| {
             let failed = |source: Errno| CgroupError::Hide {
                 dir: point.clone(),
                 source: source.into(),
@@ -155,23 +169,22 @@ impl Tree {
             let dir = rustix::fs::open(point, flags, Mode::empty()).map_err(failed)?;
             rustix::mount::unmount(point, UnmountFlags::DETACH).map_err(failed)?;
             let path = PathBuf::from(format!("/proc/self/fd/{}", dir.as_raw_fd()));
-            held.0.push(dir);
-            Ok(path)
+            Ok((path, dir))
         };
         let mut mounts = Vec::with_capacity(self.mounts.len());
-        for Mount { point, holds } in &self.mounts {
-            let point = match self.version {
-                CgroupVersion::V1 => hide(point)?,
-                CgroupVersion::V2 => point.clone(),
+        for Mount { point, holds, .. } in &self.mounts {
+            let (point, dir) = match self.version {
+                CgroupVersion::V1 => hide(point).map(|(point, dir)| (point, Some(dir)))?,
+                CgroupVersion::V2 => (point.clone(), None),
             };
             let holds = holds.clone();
-            mounts.push(Mount { point, holds });
+            mounts.push(Mount { point, dir, holds });
         }
-        let strays = self
-            .strays
-            .iter()
-            .map(&mut hide)
-            .collect::<Result<_, _>>()?;
+        let hidden = self.strays.iter().map(hide);
+        let (strays, held) = hidden
+            .collect::<Result<Vec<_>, CgroupError>>()?
+            .into_iter()
+            .unzip();
         Ok(Self {
             version: self.version,
             mounts,
@@ -219,10 +232,52 @@ impl Tree {
         self.dirs(path).into_iter().chain(strays).collect()
     }
 
+    /// The group `path` in each hierarchy in use, opened: it must exist.
+    pub(super) fn folders(&self, path: &Path) -> Result<Folders, CgroupError> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let open = |mount: &Mount| {
+            let (dir, place) = mount.at(path);
+            let file = mount.point.join(path);
+            match openat(dir, &*place, flags, Mode::empty()) {
+                Ok(dir) => Ok(Folder {
+                    dir,
+                    path: file,
+                    holds: mount.holds.clone(),
+                }),
+                Err(e) => Err(CgroupError::Open {
+                    file,
+                    source: e.into(),
+                }),
+            }
+        };
+        self.mounts
+            .iter()
+            .map(open)
+            .collect::<Result<_, _>>()
+            .map(Folders)
+    }
+
     /// Makes a group that must not exist yet.
     pub(super) fn make(&self, path: &Path) -> Result<(), CgroupError> {
-        for dir in self.dirs(path) {
-            fs::create_dir(&dir).map_err(|source| CgroupError::Make { dir, source })?;
+        for mount in &self.mounts {
+            let (dir, place) = mount.at(path);
+            mkdirat(dir, &*place, Mode::from_raw_mode(0o777)).map_err(|e| CgroupError::Make {
+                dir: mount.point.join(path),
+                source: e.into(),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Removes a group that is empty and has none below it, in each hierarchy that is tried until
+    /// one refuses. Where it was gone already, that is fine.
+    pub(super) fn unmake(&self, path: &Path) -> Result<(), (PathBuf, Errno)> {
+        for mount in &self.mounts {
+            let (dir, place) = mount.at(path);
+            match unlinkat(dir, &*place, AtFlags::REMOVEDIR) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(e) => return Err((mount.point.join(path), e)),
+            }
         }
         Ok(())
     }
@@ -321,62 +376,4 @@ fn unescape(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const APART: &str = "\
-31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw
-32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu
-33 31 0:30 / /sys/fs/cgroup/cpuacct rw,relatime - cgroup cgroup rw,cpuacct
-35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory
-36 31 0:33 / /sys/fs/cgroup/devices rw,relatime - cgroup cgroup rw,devices
-39 31 0:36 / /sys/fs/cgroup/pids rw,relatime - cgroup cgroup rw,pids
-40 31 0:37 / /sys/fs/cgroup/systemd rw,relatime - cgroup cgroup rw,name=systemd
-41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
-";
-
-    #[test]
-    fn controllers_mounted_apart_are_four_hierarchies() {
-        let tree = Tree::from_mountinfo(APART).expect("v1");
-        assert_eq!(tree.version, CgroupVersion::V1);
-        assert_eq!(tree.mounts.len(), 4);
-        assert_eq!(tree.strays.len(), 2);
-        assert_eq!(
-            tree.file(Controller::Cpuacct, Path::new("a/b"), "cpuacct.usage"),
-            Path::new("/sys/fs/cgroup/cpuacct/a/b/cpuacct.usage")
-        );
-    }
-
-    #[test]
-    fn controllers_mounted_together_are_one_hierarchy() {
-        let text = APART
-            .replace("cgroup rw,cpu\n", "cgroup rw,cpu,cpuacct\n")
-            .replace("/sys/fs/cgroup/cpu ", "/sys/fs/cgroup/cpu,cpuacct ")
-            .replace("cgroup rw,cpuacct\n", "cgroup rw,blkio\n");
-        let tree = Tree::from_mountinfo(&text).expect("v1");
-        assert_eq!(tree.mounts.len(), 3);
-        assert_eq!(
-            tree.file(Controller::Cpuacct, Path::new("a"), "cpuacct.usage"),
-            Path::new("/sys/fs/cgroup/cpu,cpuacct/a/cpuacct.usage")
-        );
-    }
-
-    #[test]
-    fn a_missing_controller_is_named_not_skipped() {
-        let text = APART.replace("cgroup rw,pids", "cgroup rw,misc");
-        match Tree::from_mountinfo(&text) {
-            Err(CgroupError::Missing { missing }) => assert_eq!(missing, ["pids"]),
-            other => panic!("{other:?}"),
-        }
-        assert!(matches!(
-            Tree::from_mountinfo(""),
-            Err(CgroupError::Missing { .. })
-        ));
-    }
-
-    #[test]
-    fn a_mount_point_with_a_space_is_read() {
-        let line = r"1 1 0:1 / /sys/fs/my\040cgroup rw - cgroup2 cgroup2 rw";
-        assert_eq!(mount(line).map(|m| m.0), Some("/sys/fs/my cgroup".into()));
-    }
-}
+mod tests;

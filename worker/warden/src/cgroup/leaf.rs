@@ -1,16 +1,18 @@
 //! What holds one job, who may place a process in it, and what does the kernel count there?
 
+use super::folder::Folders;
 use super::layout::{Controller, Tree};
 use super::limits::Limits;
-use super::{CgroupError, empty, knob};
+use super::{CgroupError, empty};
 use crate::counters::Counter;
 use crate::wire::{CellLimits, CgroupVersion};
 use kiln_keeper::wire::Placement;
 use rustix::event::{EventfdFlags, eventfd};
-use rustix::fs::{Mode, OFlags, open};
-use std::fs;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// The group of one job.
@@ -18,6 +20,8 @@ use std::sync::Arc;
 pub struct Leaf {
     pub(super) tree: Arc<Tree>,
     pub(super) path: PathBuf,
+    /// Its folders, while the cell is built: what waits for a job holds none.
+    folders: Option<Rc<Folders>>,
 }
 
 impl Leaf {
@@ -28,10 +32,27 @@ impl Leaf {
         limits: &CellLimits,
     ) -> Result<Self, CgroupError> {
         tree.make(&path)?;
-        let leaf = Self { tree, path };
-        Limits::from(limits).set_new(&leaf.tree, &leaf.path)?;
-        leaf.tree.give(&leaf.path, keeper_uid)?;
-        Ok(leaf)
+        let folders = tree.folders(&path)?;
+        Limits::from(limits).set_new(&tree, &folders)?;
+        tree.give(&path, keeper_uid)?;
+        Ok(Self {
+            tree,
+            path,
+            folders: Some(Rc::new(folders)),
+        })
+    }
+
+    /// The folders: those that are held, or opened now.
+    fn folders(&self) -> Result<Rc<Folders>, CgroupError> {
+        match &self.folders {
+            Some(held) => Ok(Rc::clone(held)),
+            None => self.tree.folders(&self.path).map(Rc::new),
+        }
+    }
+
+    /// Holds nothing open any more; whatever is asked for later is opened then.
+    pub fn rest(&mut self) {
+        self.folders = None;
     }
 
     /// Writes the limits that differ, then proves all.
@@ -41,7 +62,7 @@ impl Leaf {
 
     /// Reads back every limit and compares it.
     pub fn prove(&self, limits: &CellLimits) -> Result<(), CgroupError> {
-        Limits::from(limits).prove(&self.tree, &self.path)
+        Limits::from(limits).prove(&self.tree, &*self.folders()?)
     }
 
     /// How the keeper places a process here, with the descriptors of [`Leaf::keeper_fds`].
@@ -62,44 +83,31 @@ impl Leaf {
     /// What the keeper needs to place and to watch a job, in the order of
     /// [`kiln_keeper::wire::FromWarden::Prepare`].
     pub fn keeper_fds(&self) -> Result<Vec<OwnedFd>, CgroupError> {
-        let dirs = self.tree.dirs(&self.path);
-        let mut fds = Vec::with_capacity(dirs.len() + 3);
+        let folders = self.folders()?;
+        let mut fds = Vec::with_capacity(folders.0.len() + 3);
         match self.tree.version {
             CgroupVersion::V1 => {
-                for dir in dirs {
-                    fds.push(open_file(&dir.join("tasks"), OFlags::WRONLY)?);
+                for folder in &folders.0 {
+                    fds.push(folder.opened("tasks", OFlags::WRONLY)?);
                 }
-                fds.push(self.read_only(Controller::Cpuacct, "cpuacct.usage")?);
-                let (event, oom_control) = self.oom_event()?;
+                let cpuacct = folders.of(Controller::Cpuacct);
+                fds.push(cpuacct.opened("cpuacct.usage", OFlags::RDONLY)?);
+                let (event, oom_control) = oom_event(&folders)?;
                 fds.push(event);
                 fds.push(oom_control);
             }
             CgroupVersion::V2 => {
-                for dir in dirs {
-                    fds.push(open_file(&dir, OFlags::PATH | OFlags::DIRECTORY)?);
+                for folder in &folders.0 {
+                    fds.push(folder.opened(".", OFlags::PATH | OFlags::DIRECTORY)?);
                 }
-                fds.push(self.read_only(Controller::Cpu, "cpu.stat")?);
+                fds.push(
+                    folders
+                        .of(Controller::Cpu)
+                        .opened("cpu.stat", OFlags::RDONLY)?,
+                );
             }
         }
         Ok(fds)
-    }
-
-    /// v1: an eventfd that counts OOM kills here, and `memory.oom_control`. It also fires when the
-    /// group is removed, so a reader must look at the `oom_kill` line.
-    fn oom_event(&self) -> Result<(OwnedFd, OwnedFd), CgroupError> {
-        let file = self
-            .tree
-            .file(Controller::Memory, &self.path, "cgroup.event_control");
-        let failed = |source| CgroupError::Event {
-            file: file.clone(),
-            source,
-        };
-        let oom_control = self.read_only(Controller::Memory, "memory.oom_control")?;
-        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-            .map_err(|e| failed(e.into()))?;
-        let line = format!("{} {}", event.as_raw_fd(), oom_control.as_raw_fd());
-        fs::write(&file, line).map_err(failed)?;
-        Ok((event, oom_control))
     }
 
     /// The counters of this job, open for reading. Those that older kernels lack are left out.
@@ -131,9 +139,10 @@ impl Leaf {
                 (Counter::Processes, Pids, "cgroup.procs", ALWAYS),
             ],
         };
+        let folders = self.folders()?;
         let mut counters = Vec::with_capacity(files.len());
         for (counter, controller, name, optional) in files {
-            match self.read_only(*controller, name) {
+            match folders.of(*controller).opened(name, OFlags::RDONLY) {
                 Ok(fd) => counters.push((*counter, fd)),
                 Err(CgroupError::Open { source, .. })
                     if *optional && source.kind() == std::io::ErrorKind::NotFound => {}
@@ -146,8 +155,8 @@ impl Leaf {
     /// Every process here, over all hierarchies; one that the caller cannot see is `0`.
     pub fn processes(&self) -> Result<Vec<i32>, CgroupError> {
         let mut pids = Vec::new();
-        for dir in self.tree.dirs(&self.path) {
-            pids.extend(knob::numbers(&dir.join("cgroup.procs"))?);
+        for folder in &self.folders()?.0 {
+            pids.extend(folder.numbers("cgroup.procs")?);
         }
         pids.sort_unstable();
         pids.dedup();
@@ -156,23 +165,23 @@ impl Leaf {
 
     /// Removes the leaf; [`CgroupError::Survivors`] where a process is left in it.
     pub fn remove(&self) -> Result<(), CgroupError> {
-        self.tree
-            .dirs(&self.path)
-            .iter()
-            .try_for_each(|dir| empty::remove_leaf(dir))
-    }
-
-    fn read_only(&self, controller: Controller, name: &str) -> Result<OwnedFd, CgroupError> {
-        open_file(
-            &self.tree.file(controller, &self.path, name),
-            OFlags::RDONLY,
-        )
+        empty::remove_leaf(&self.tree, &self.path)
     }
 }
 
-fn open_file(file: &Path, flags: OFlags) -> Result<OwnedFd, CgroupError> {
-    open(file, flags | OFlags::CLOEXEC, Mode::empty()).map_err(|e| CgroupError::Open {
-        file: file.into(),
+/// v1: an eventfd that counts OOM kills here, and `memory.oom_control`. It also fires when the
+/// group is removed, so a reader must look at the `oom_kill` line.
+fn oom_event(folders: &Folders) -> Result<(OwnedFd, OwnedFd), CgroupError> {
+    let (memory, name) = (folders.of(Controller::Memory), "cgroup.event_control");
+    let failed = |e: Errno| CgroupError::Event {
+        file: memory.file(name),
         source: e.into(),
-    })
+    };
+    let oom_control = memory.opened("memory.oom_control", OFlags::RDONLY)?;
+    let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(failed)?;
+    let line = format!("{} {}", event.as_raw_fd(), oom_control.as_raw_fd());
+    let control = memory.open(name, OFlags::WRONLY).map_err(failed)?;
+    // The kernel takes a line whole or not at all.
+    rustix::io::write(&control, line.as_bytes()).map_err(failed)?;
+    Ok((event, oom_control))
 }

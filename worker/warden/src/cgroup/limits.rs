@@ -1,6 +1,7 @@
 //! What must the files of a group hold, on v1 and on v2?
 
 use super::CgroupError;
+use super::folder::Folders;
 use super::knob::{self, Knob};
 use super::layout::{Controller, Tree};
 use crate::wire::{CellLimits, CgroupVersion};
@@ -32,9 +33,10 @@ impl Limits {
     };
 
     /// The files and values, in the order in which a fresh group takes them.
-    fn knobs(self, tree: &Tree, path: &Path) -> Vec<Knob> {
-        let knob = |controller, name: &str, wanted: String| Knob {
-            file: tree.file(controller, path, name),
+    fn knobs(self, tree: &Tree) -> Vec<Knob> {
+        let knob = |controller, name, wanted: String| Knob {
+            controller,
+            name,
             wanted,
         };
         let page = rustix::param::page_size() as u64;
@@ -74,54 +76,56 @@ impl Limits {
     }
 
     /// Writes all to a group that is new, then proves all.
-    pub(super) fn set_new(self, tree: &Tree, path: &Path) -> Result<(), CgroupError> {
-        let knobs = self.knobs(tree, path);
-        let written = knobs.iter().map(Knob::write);
+    pub(super) fn set_new(self, tree: &Tree, folders: &Folders) -> Result<(), CgroupError> {
+        let knobs = self.knobs(tree);
+        let written = knobs.iter().map(|knob| knob.write(folders));
         let written = written.collect::<Result<Vec<_>, _>>()?;
         for (knob, fd) in knobs.iter().zip(&written) {
-            knob.prove_by(fd)?;
+            knob.prove_by(folders, fd)?;
         }
-        prove_oom_killer(tree, path)
+        prove_oom_killer(tree, folders)
     }
 
     /// Writes what differs, then proves all.
     pub(super) fn set(self, tree: &Tree, path: &Path) -> Result<(), CgroupError> {
-        let mut knobs = self.knobs(tree, path);
+        let folders = tree.folders(path)?;
+        let mut knobs = self.knobs(tree);
         if tree.version == CgroupVersion::V1 {
             // memory + swap may never be below memory: whichever gives room goes first.
-            let held = knob::number(&tree.file(Controller::Memory, path, LIMIT_V1))?;
+            let memory = folders.of(Controller::Memory);
+            let held = knob::number(memory.read(LIMIT_V1)?, || memory.file(LIMIT_V1))?;
             if self.memory_bytes > held {
                 knobs.swap(1, 2);
             }
         }
         for knob in &knobs {
-            knob.set()?;
+            knob.set(&folders)?;
         }
-        self.prove(tree, path)
+        self.prove(tree, &folders)
     }
 
     /// Reads back every value and compares it.
-    pub(super) fn prove(self, tree: &Tree, path: &Path) -> Result<(), CgroupError> {
-        for knob in self.knobs(tree, path) {
-            knob.prove()?;
+    pub(super) fn prove(self, tree: &Tree, folders: &Folders) -> Result<(), CgroupError> {
+        for knob in self.knobs(tree) {
+            knob.prove(folders)?;
         }
-        prove_oom_killer(tree, path)
+        prove_oom_killer(tree, folders)
     }
 }
 
 /// v1 can switch it off for a group, which then stands still for ever.
-fn prove_oom_killer(tree: &Tree, path: &Path) -> Result<(), CgroupError> {
+fn prove_oom_killer(tree: &Tree, folders: &Folders) -> Result<(), CgroupError> {
     if tree.version == CgroupVersion::V2 {
         return Ok(());
     }
-    let file = tree.file(Controller::Memory, path, "memory.oom_control");
-    let held = knob::read(&file)?;
+    let (memory, name) = (folders.of(Controller::Memory), "memory.oom_control");
+    let held = memory.read(name)?;
     let wanted = "oom_kill_disable 0";
     if held.lines().any(|line| line == wanted) {
         return Ok(());
     }
     Err(CgroupError::Differs {
-        file,
+        file: memory.file(name),
         wanted: wanted.into(),
         held,
     })

@@ -16,6 +16,7 @@
 //! # Layout
 //!
 //! - [`layout`]: where the hierarchies are mounted
+//! - [`folder`]: a group, opened
 //! - [`knob`]: one file: bounded read, write, proof
 //! - [`limits`]: what a group of ours must hold, per version
 //! - [`sandbox`], [`leaf`]: the groups of one sandbox, and of one job
@@ -23,6 +24,7 @@
 //! - [`empty`]: who is left in a group, how they are killed, how the tree is removed
 
 mod empty;
+mod folder;
 mod knob;
 mod layout;
 mod leaf;

@@ -40,7 +40,7 @@ impl SandboxGroup {
         };
         let keeper = group.keeper();
         group.tree.make(&keeper)?;
-        Limits::KEEPER.set_new(&group.tree, &keeper)?;
+        Limits::KEEPER.set_new(&group.tree, &group.tree.folders(&keeper)?)?;
         Ok(group)
     }
 
@@ -112,8 +112,7 @@ impl SandboxGroup {
     /// that nothing is in a group around it, and that the keeper's limits hold. `pid` is as the
     /// caller sees it; a member that the caller cannot see counts as another.
     pub fn prove_keeper(&self, pid: i32) -> Result<(), CgroupError> {
-        let expect = |file: PathBuf, wanted: &[i32]| -> Result<(), CgroupError> {
-            let held = knob::numbers(&file)?;
+        let expect = |held: Vec<i32>, wanted: &[i32], file: PathBuf| {
             if held == wanted {
                 return Ok(());
             }
@@ -125,19 +124,24 @@ impl SandboxGroup {
         };
         if self.tree.version == CgroupVersion::V2 {
             for dir in self.tree.dirs(&self.path) {
-                expect(dir.join("cgroup.procs"), &[])?;
+                let file = dir.join("cgroup.procs");
+                expect(knob::numbers(&file)?, &[], file)?;
             }
         }
+        // It lists the threads of every process there is.
         let threads = match self.tree.version {
             CgroupVersion::V1 => "tasks",
             CgroupVersion::V2 => "cgroup.threads",
         };
-        let devices = self.keeper_devices();
-        for dir in self.tree.dirs(&self.keeper()).into_iter().chain(devices) {
-            // It lists the threads of every process there is.
-            expect(dir.join(threads), &[pid])?;
+        let folders = self.tree.folders(&self.keeper())?;
+        for folder in &folders.0 {
+            expect(folder.numbers(threads)?, &[pid], folder.file(threads))?;
         }
-        Limits::KEEPER.prove(&self.tree, &self.keeper())
+        if let Some(devices) = self.keeper_devices() {
+            let file = devices.join(threads);
+            expect(knob::numbers(&file)?, &[pid], file)?;
+        }
+        Limits::KEEPER.prove(&self.tree, &folders)
     }
 
     /// Makes the leaf of a generation, beside the keeper's group, and proves its limits.

@@ -10,7 +10,7 @@
 
 use super::layout::{Controller, Tree};
 use super::limits::Limits;
-use super::{CgroupError, Hierarchy, below, empty, knob};
+use super::{CgroupError, Hierarchy, below, empty};
 use crate::wire::CgroupVersion;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::io::Errno;
@@ -86,7 +86,8 @@ impl ScanGroups {
                 return Err(error);
             }
         };
-        match group.limits.set_new(&group.tree, &group.path) {
+        let folders = group.tree.folders(&group.path);
+        match folders.and_then(|folders| group.limits.set_new(&group.tree, &folders)) {
             Ok(()) => Ok(group),
             Err(error) => {
                 group.remove()?;
@@ -119,18 +120,18 @@ impl ScanGroup {
 
     /// Proves that this process, and nothing else, is here, and that the limits hold.
     pub fn prove(&self, pid: i32) -> Result<(), CgroupError> {
-        for dir in self.tree.dirs(&self.path) {
-            let file = dir.join("cgroup.procs");
-            let held = knob::numbers(&file)?;
+        let folders = self.tree.folders(&self.path)?;
+        for folder in &folders.0 {
+            let held = folder.numbers("cgroup.procs")?;
             if held != [pid] {
                 return Err(CgroupError::Differs {
-                    file,
+                    file: folder.file("cgroup.procs"),
                     wanted: format!("[{pid}]"),
                     held: format!("{held:?}"),
                 });
             }
         }
-        self.limits.prove(&self.tree, &self.path)
+        self.limits.prove(&self.tree, &folders)
     }
 
     /// Removes the group; its process is dead and reaped.

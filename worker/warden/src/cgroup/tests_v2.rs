@@ -64,7 +64,8 @@ fn swap_is_off_and_a_kill_takes_the_whole_job() {
     assert_eq!(fake.text("pids.max"), "7");
     assert_eq!(fake.text("cpu.max"), "150000 100000");
     fake.file("memory.swap.max", "max\n");
-    let held = limits.prove(&tree, Path::new(""));
+    let folders = tree.folders(Path::new("")).expect("there");
+    let held = limits.prove(&tree, &folders);
     assert!(matches!(held, Err(CgroupError::Differs { .. })), "{held:?}");
     fs::remove_file(fake.0.join("memory.swap.max")).expect("there");
     let absent = limits.set(&tree, Path::new(""));

@@ -108,7 +108,7 @@ fn unreadable(what: &str, error: &dyn Error) -> Residue {
 /// such file, and no keys.
 fn keys(uids: &[u64]) -> io::Result<Vec<String>> {
     match File::open("/proc/key-users") {
-        Ok(file) => Ok(owned(&kernel::read(file.as_fd())?, uids)),
+        Ok(file) => Ok(owned(&kernel::read_short(file.as_fd())?, uids)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(e) => Err(e),
     }

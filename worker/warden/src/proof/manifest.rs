@@ -41,7 +41,8 @@ impl Manifest {
     /// Whether the keeper holds what it held, and has no child: it has let go of a spent cell.
     pub(crate) fn is_settled(&self, keeper: &Process) -> Result<bool, LookError> {
         let held = self.descriptors.iter().map(|(number, _)| *number);
-        Ok(keeper.children()?.is_empty() && keeper.descriptor_numbers()?.into_iter().eq(held))
+        // One that is not settled holds the cell's files still: that look comes first.
+        Ok(keeper.descriptor_numbers()?.into_iter().eq(held) && keeper.children()?.is_empty())
     }
 
     /// What `now` has otherwise than this manifest.

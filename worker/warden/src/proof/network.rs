@@ -5,12 +5,13 @@
 //! has no socket and no label of a flow, has nothing of a job in it. Doubt means a new one.
 
 use super::{Differs, same};
+use crate::kernel;
 use kiln_keeper::guard::{Guard, off};
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 /// What is read of it. Every packet is counted by `dev`, as there is no device but `lo`.
 const FILES: [&str; 5] = ["dev", "snmp", "sockstat", "sockstat6", "ip6_flowlabel"];
@@ -37,6 +38,8 @@ pub(crate) enum NetworkError {
 #[derive(Debug)]
 pub(crate) struct Looker {
     own: OwnedFd,
+    /// This thread's `/proc/thread-self/net`: it shows whichever namespace the thread is in.
+    folder: OwnedFd,
     fresh: String,
 }
 
@@ -71,12 +74,20 @@ impl Looker {
     /// Makes a network namespace of its own to see what a new one looks like.
     pub(crate) fn new() -> Result<Self, NetworkError> {
         let Network(own) = Network::of(rustix::process::getpid().as_raw_nonzero().get())?;
+        let path = "/proc/thread-self/net";
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder =
+            rustix::fs::open(path, flags, Mode::empty()).map_err(|e| NetworkError::Open {
+                path: path.to_owned(),
+                source: e.into(),
+            })?;
         let mut looker = Self {
             own,
+            folder,
             fresh: String::new(),
         };
         crate::sys::unshare(rustix::thread::UnshareFlags::NEWNET).map_err(NetworkError::Enter)?;
-        let looks = looks();
+        let looks = looker.looks();
         looker.back();
         looker.fresh = looks?;
         Ok(looker)
@@ -85,7 +96,7 @@ impl Looker {
     /// Proves that nothing was ever done in it.
     pub(crate) fn prove(&self, network: &Network) -> Result<(), NetworkError> {
         enter(&network.0).map_err(NetworkError::Enter)?;
-        let looks = looks();
+        let looks = self.looks();
         self.back();
         let looks = looks?;
         if self.fresh == looks || off(Guard::NetworkProof) {
@@ -97,28 +108,32 @@ impl Looker {
     fn back(&self) {
         enter(&self.own).expect("root may go back to the namespace that it came from");
     }
+
+    /// What there is to see in the network namespace that this thread is in.
+    fn looks(&self) -> Result<String, NetworkError> {
+        let mut all = String::new();
+        for file in FILES {
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+            let failed = |source| NetworkError::Read { file, source };
+            match rustix::fs::openat(&self.folder, file, flags, Mode::empty()) {
+                Ok(fd) => {
+                    let text = kernel::read_short(fd.as_fd()).map_err(failed)?;
+                    own_figures(&text, &mut all);
+                }
+                // A kernel without IPv6.
+                Err(Errno::NOENT) => {}
+                Err(e) => return Err(failed(e.into())),
+            }
+        }
+        Ok(all)
+    }
 }
 
 fn enter(namespace: &OwnedFd) -> io::Result<()> {
-    use std::os::fd::AsFd;
     Ok(move_into_link_name_space(
         namespace.as_fd(),
         Some(LinkNameSpaceType::Network),
     )?)
-}
-
-/// What there is to see in the network namespace that this process is in.
-fn looks() -> Result<String, NetworkError> {
-    let mut all = String::new();
-    for file in FILES {
-        match fs::read_to_string(format!("/proc/thread-self/net/{file}")) {
-            Ok(text) => own_figures(&text, &mut all),
-            // A kernel without IPv6.
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            Err(source) => return Err(NetworkError::Read { file, source }),
-        }
-    }
-    Ok(all)
 }
 
 fn own_figures(text: &str, all: &mut String) {

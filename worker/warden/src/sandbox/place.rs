@@ -26,6 +26,7 @@ impl Sandbox {
         golden.namespaces = placed.keeper_namespaces;
         let handed = scratch.try_clone().map_err(Fault::Descriptor)?;
         let (counters, files): (Vec<_>, Vec<_>) = cell.leaf.counters()?.into_iter().unzip();
+        cell.leaf.rest();
         let event = Event::Ready {
             sandbox: self.id,
             generation: cell.generation,
