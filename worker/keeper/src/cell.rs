@@ -367,17 +367,19 @@ pub(crate) struct Spent {
     pub(crate) generation: u64,
     pub(crate) scratch: Option<OwnedFd>,
     pub(crate) collector: Option<OwnedFd>,
+    /// The cell's: its end waits for every reader of mounts, and nobody is to wait for that before
+    /// the files are collected.
+    pub(crate) mounts: Option<OwnedFd>,
 }
 
 impl Spent {
-    /// Ends the collector, if there is one, and waits for it.
+    /// Ends the collector, if there is one, waits for it, and lets go of the rest.
     pub(crate) fn finish(self) -> Result<(), Errno> {
-        drop(self.scratch);
-        let Some(collector) = self.collector else {
-            return Ok(());
-        };
-        cred::as_user(COLLECTOR_ID, || process::kill(collector.as_fd()))?;
-        while process::reap(true)?.is_none() {}
+        if let Some(collector) = self.collector {
+            cred::as_user(COLLECTOR_ID, || process::kill(collector.as_fd()))?;
+            while process::reap(true)?.is_none() {}
+        }
+        drop((self.scratch, self.mounts));
         Ok(())
     }
 }

@@ -334,6 +334,7 @@ impl Keeper {
             generation: ended.generation,
             scratch: cell.scratch,
             collector: None,
+            mounts: cell.mounts,
         });
         Ok(())
     }
