@@ -10,10 +10,12 @@ pub(crate) mod mp4;
 pub(crate) mod npy;
 pub(crate) mod parquet;
 pub(crate) mod png;
+pub(crate) mod rdata;
 pub(crate) mod riff;
 pub(crate) mod safetensors;
 pub(crate) mod sqlite;
 pub(crate) mod thrift;
+pub(crate) mod tiff;
 pub(crate) mod xml;
 pub(crate) mod yaml;
 

@@ -1,5 +1,6 @@
 //! Whether files of instruments and systems are whole by their frame: MATLAB, netCDF, IDL, FITS,
-//! records of Fortran, fonts, time zones, catalogues of messages, icons.
+//! records of Fortran, fonts, time zones, catalogues of messages, icons; TIFF and data of R, which have
+//! readers of their own.
 //!
 //! Their numbers are not looked at. What is packed within, and what stands behind the end, is
 //! handed on.
@@ -7,7 +8,7 @@
 mod icons;
 mod messages;
 
-use super::trailing;
+use super::{rdata, tiff, trailing};
 use crate::bytes::{be16, be32, be64, count, index, le32, slice};
 use crate::{Budget, Notes, Unscannable};
 
@@ -18,6 +19,8 @@ pub(crate) fn sniff(bytes: &[u8]) -> Option<&'static str> {
     let starts = |magic: &[u8]| bytes.starts_with(magic);
     Some(match bytes {
         _ if starts(b"MATLAB 5.0 MAT-file") => "MATLAB",
+        _ if tiff::is_tiff(bytes) => "TIFF",
+        _ if rdata::is_rdata(bytes) => "R",
         _ if matches!(bytes, [b'C', b'D', b'F', 1 | 2 | 5, ..]) => "netCDF",
         _ if starts(b"SR\0\x04") || starts(b"SR\0\x06") => "IDL",
         _ if starts(b"SIMPLE  =") => "FITS",
@@ -40,6 +43,8 @@ pub(crate) fn check(
     budget.charge(count(bytes.len()).max(1))?;
     let end = match sniff(bytes).ok_or(Unscannable::Corrupt)? {
         "MATLAB" => matlab(bytes, notes, budget)?,
+        "TIFF" => tiff::check(bytes, notes, budget)?,
+        "R" => rdata::check(bytes, notes, budget)?,
         "netCDF" => netcdf(bytes, budget)?,
         "IDL" => idl(bytes, budget)?,
         "FITS" => fits(bytes)?,

@@ -66,7 +66,7 @@ pub(crate) fn of(ending: &str) -> Claim {
         // Weights of a model, or paths for an interpreter, which are source.
         "pth" => Binary(&[Kind::Zip, Kind::Pickle, Kind::Tar, Kind::Script]),
         "mat" => Binary(&[Kind::Frame, Kind::Hdf5]),
-        "ttf" | "otf" | "woff" | "woff2" | "fits" => Binary(&[Kind::Frame]),
+        "ttf" | "otf" | "woff" | "woff2" | "fits" | "tif" | "tiff" => Binary(&[Kind::Frame]),
         "pkl" | "pickle" | "joblib" | "p" => Binary(&[
             Kind::Pickle,
             Kind::Zlib,
