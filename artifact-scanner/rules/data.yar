@@ -51,3 +51,19 @@ rule ldap_or_template_injection
     condition:
         $jndi
 }
+
+rule tensorflow_acts
+{
+    meta:
+        severity = "suspicious"
+        message = "a model of TensorFlow that reads or writes files, or calls Python, when it is used"
+    strings:
+        // The kind of a step, with its length before it.
+        $read = { 12 (08 | 88 00 | 88 80 00) 52 65 61 64 46 69 6C 65 }
+        $write = { 12 (09 | 89 00 | 89 80 00) 57 72 69 74 65 46 69 6C 65 }
+        $call = { 12 (06 | 86 00 | 86 80 00) 50 79 46 75 6E 63 }
+        $stateless = { 12 (0F | 8F 00 | 8F 80 00) 50 79 46 75 6E 63 53 74 61 74 65 6C 65 73 73 }
+        $eager = { 12 (0B | 8B 00 | 8B 80 00) 45 61 67 65 72 50 79 46 75 6E 63 }
+    condition:
+        any of them
+}
