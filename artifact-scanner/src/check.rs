@@ -26,5 +26,7 @@ pub(crate) mod rtf;
 mod script;
 pub mod secrets;
 pub(crate) mod share;
+pub(crate) mod startup;
 pub mod svg;
+pub(crate) mod terminal;
 pub mod xml;

@@ -149,6 +149,8 @@ fn as_text(
 ) -> Result<(), Unscannable> {
     let budget = sink.budget();
     check::loaders::check_php(text, notes);
+    check::startup::check(subject.name, text, notes);
+    check::terminal::check(text, notes);
     match kind {
         Kind::Csv => check::csv::check(text, notes, budget)?,
         Kind::Json => {

@@ -249,7 +249,7 @@ fn is_zlib(bytes: &[u8]) -> bool {
 
 fn of_text(text: &str, bytes: &[u8], ending: &str) -> Kind {
     let head = text::head(text, 2048);
-    if let Some(kind) = runs(&head, ending) {
+    if let Some(kind) = opens::runs(&head, ending) {
         return kind;
     }
     // Whoever is told that it is XML does not guess by its comments.
@@ -295,38 +295,6 @@ fn of_text(text: &str, bytes: &[u8], ending: &str) -> Kind {
         "pth" | "py" | "sh" | "bash" | "r" | "js" | "mjs" | "pl" | "rb" | "jl" => Kind::Script,
         _ => Kind::Text,
     }
-}
-
-/// Text that a double click or a host of scripts runs.
-fn runs(head: &str, ending: &str) -> Option<Kind> {
-    let desktop = head.contains("[desktop entry]") && head.contains("exec=");
-    if desktop
-        || head.starts_with("[internetshortcut]")
-        || matches!(ending, "scf" | "url" | "lnk" | "desktop")
-        || opens::is_opened_by_system(head, ending)
-    {
-        return Some(Kind::Shortcut);
-    }
-    if matches!(
-        ending,
-        "hta"
-            | "vbs"
-            | "vbe"
-            | "jse"
-            | "wsf"
-            | "wsh"
-            | "bat"
-            | "cmd"
-            | "ps1"
-            | "psm1"
-            | "reg"
-            | "sct"
-    ) || head.starts_with("windows registry editor")
-        || (head.starts_with("[version]") && head.contains("signature") && head.contains("$c"))
-    {
-        return Some(Kind::Executable);
-    }
-    head.starts_with("#!").then_some(Kind::Script)
 }
 
 /// Whether the text is JSON by its looks; the reader says whether it is to the end.

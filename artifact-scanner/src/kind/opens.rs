@@ -1,5 +1,7 @@
 //! Which texts does a desktop act on when they are opened, by their ending or their first words?
 
+use super::Kind;
+
 /// Endings of descriptions that a desktop carries out: searches, consoles, installers, queries.
 const ENDINGS: &[&str] = &[
     "library-ms",
@@ -54,8 +56,64 @@ const ROOTS: &[(&str, &str)] = &[
     ("<appinstaller", ""),
 ];
 
+/// Text that a double click or a host of scripts runs.
+pub(super) fn runs(head: &str, ending: &str) -> Option<Kind> {
+    let desktop = head.contains("[desktop entry]") && head.contains("exec=");
+    if desktop
+        || head.starts_with("[internetshortcut]")
+        || is_shell_command(head)
+        || matches!(ending, "scf" | "url" | "lnk" | "desktop")
+        || is_opened_by_system(head, ending)
+    {
+        return Some(Kind::Shortcut);
+    }
+    if matches!(
+        ending,
+        "hta"
+            | "vbs"
+            | "vbe"
+            | "jse"
+            | "wsf"
+            | "wsh"
+            | "bat"
+            | "cmd"
+            | "ps1"
+            | "psm1"
+            | "reg"
+            | "sct"
+    ) || head.starts_with("windows registry editor")
+        || head.starts_with("regedit4")
+        || is_setup(head, ending)
+    {
+        return Some(Kind::Executable);
+    }
+    head.starts_with("#!").then_some(Kind::Script)
+}
+
+/// A command of the desktop: Windows fetches its picture when it shows the folder.
+fn is_shell_command(head: &str) -> bool {
+    head.starts_with("[shell]") && head.contains("iconfile=")
+}
+
+/// What is set up, or carried out, by a click on the file or by a medium that is put in.
+fn is_setup(head: &str, ending: &str) -> bool {
+    const ACTS: [&str; 8] = [
+        "[defaultinstall",
+        "[defaultuninstall",
+        "runpresetupcommands",
+        "runpostsetupcommands",
+        "registerocxs",
+        "[autorun",
+        "addreg=",
+        "addreg =",
+    ];
+    let signed = head.contains("signature") && ["$c", "$w"].iter().any(|name| head.contains(name));
+    head.starts_with("[version]") && signed
+        || ending == "inf" && ACTS.iter().any(|word| head.contains(word))
+}
+
 /// `head` is the first of the text in small letters.
-pub(super) fn is_opened_by_system(head: &str, ending: &str) -> bool {
+fn is_opened_by_system(head: &str, ending: &str) -> bool {
     let has = |word: &str| head.contains(word);
     let marked_up =
         head.starts_with('<') && ROOTS.iter().any(|(root, inner)| has(root) && has(inner));
@@ -96,5 +154,38 @@ mod tests {
         assert!(!is_opened_by_system("id;pwxl\nc;x1;y1;k1", "slk"));
         assert!(!is_opened_by_system("web\n1\n2", "txt"));
         assert!(!is_opened_by_system("<pcsettings><a/>", "xml"));
+    }
+
+    #[test]
+    fn settings_that_are_carried_out_are_told_from_settings() {
+        for (head, ending, expected) in [
+            (
+                "regedit4\n[hkey_current_user\\a]",
+                "txt",
+                Some(Kind::Executable),
+            ),
+            (
+                "[version]\nsignature=\"$windows nt$\"",
+                "txt",
+                Some(Kind::Executable),
+            ),
+            (
+                "[a]\nb=c\n[defaultinstall]\nrunpresetupcommands=x",
+                "inf",
+                Some(Kind::Executable),
+            ),
+            ("[autorun]\nopen=a.exe", "inf", Some(Kind::Executable)),
+            (
+                "[shell]\ncommand=2\niconfile=\\\\a\\b",
+                "txt",
+                Some(Kind::Shortcut),
+            ),
+            ("[shell]\ncommand=bash", "ini", None),
+            ("[version]\nnumber=1", "ini", None),
+            ("[a]\nb=c", "inf", None),
+            ("[defaultinstall] is a section", "txt", None),
+        ] {
+            assert_eq!(runs(head, ending), expected, "{head}");
+        }
     }
 }

@@ -128,6 +128,19 @@ const PLACES: &[&str] = &[
     "library/launchdaemons/*",
 ];
 
+/// Settings of editors and their helpers, and the words with which they start a program.
+const STARTS: &[(&str, &[&str])] = &[
+    (".mcp.json", &["command"]),
+    (".cursor/mcp.json", &["command"]),
+    (".vscode/mcp.json", &["command"]),
+    (".claude/settings.json", HOOKS),
+    (".claude/settings.local.json", HOOKS),
+    (".devcontainer.json", &["initializeCommand"]),
+    (".devcontainer/devcontainer.json", &["initializeCommand"]),
+    (".devcontainer/*/devcontainer.json", &["initializeCommand"]),
+];
+const HOOKS: &[&str] = &["hooks", "apiKeyHelper", "statusLine", "awsAuthRefresh"];
+
 /// Settings of git: what they say tells whether they do more than name branches and addresses.
 const SETTINGS: &[&str] = &[
     ".config/git/config",
@@ -164,6 +177,12 @@ pub(super) fn is_obeyed(path: &str, content: &[u8]) -> bool {
     if SETTINGS.iter().any(lies_at) {
         return !git::is_plain(content);
     }
+    let says = |word: &str| memchr::memmem::find(content, word.as_bytes()).is_some();
+    let started = STARTS.iter().find(|(place, _)| lies_at(place));
+    if let Some((_, words)) = started {
+        // A word may be written in escapes.
+        return says("\\u00") || words.iter().any(|word| says(word));
+    }
     // What comes with every repository as a sample is not run.
     let is_kind = name.ends_with("._pth") || name.starts_with(".lldbinit-");
     is_kind || NAMES.contains(name) || !name.ends_with(".sample") && PLACES.iter().any(lies_at)
@@ -172,6 +191,35 @@ pub(super) fn is_obeyed(path: &str, content: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::is_obeyed;
+
+    #[test]
+    fn helpers_of_editors_are_obeyed_where_they_start_something() {
+        for (path, content) in [
+            (".mcp.json", r#"{"mcpServers": {"a": {"command": "sh"}}}"#),
+            ("x/.claude/settings.json", r#"{"hooks": {}}"#),
+            (
+                ".devcontainer/devcontainer.json",
+                r#"{"initializeCommand": "id"}"#,
+            ),
+            (".mcp.json", r#"{"a": {"\u0063ommand": "sh"}}"#),
+        ] {
+            assert!(is_obeyed(path, content.as_bytes()), "{path}");
+        }
+        for (path, content) in [
+            (
+                ".mcp.json",
+                r#"{"mcpServers": {"a": {"url": "https://a.invalid"}}}"#,
+            ),
+            (".claude/settings.json", r#"{"model": "a"}"#),
+            (
+                ".devcontainer/devcontainer.json",
+                r#"{"image": "a", "postCreateCommand": "b"}"#,
+            ),
+            ("settings.json", r#"{"hooks": {}}"#),
+        ] {
+            assert!(!is_obeyed(path, content.as_bytes()), "{path}");
+        }
+    }
 
     #[test]
     fn places_count_and_other_files_of_such_names_do_not() {

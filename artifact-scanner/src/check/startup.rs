@@ -1,0 +1,346 @@
+//! What does a program start because a text of its settings says so, in a form of its own?
+//!
+//! Python carries out the lines of a `.pth` that begin with `import` whenever it starts; notebooks start
+//! the kernel that a `kernel.json` describes.
+
+use super::decode;
+use crate::{Notes, Severity};
+use serde_json::Value;
+use std::fmt::Write as _;
+
+/// Lines that installers write, with names in quotes left out.
+const INSTALLED: [&str; 5] = [
+    "import _virtualenv",
+    "import pywin32_bootstrap",
+    "import os; var = ''; enabled = os.environ.get(var, '') == ''; enabled and __import__('').add_shim();",
+    "import sys, types, os;has_mfs = sys.version_info > (3, 5);p = os.path.join(sys._getframe(1).f_locals[''], *(''));importlib = has_mfs and __import__('');has_mfs and __import__('');m = has_mfs and sys.modules.setdefault('', importlib.util.module_from_spec(importlib.machinery.PathFinder.find_spec('', [os.path.dirname(p)])));m = m or sys.modules.setdefault('', types.ModuleType(''));mp = (m or []) and m.__dict__.setdefault('',[]);(p not in mp) and mp.append(p)",
+    "import sys, types, os;p = os.path.join(sys._getframe(1).f_locals[''], *(''));ie = os.path.exists(os.path.join(p,''));m = not ie and sys.modules.setdefault('', types.ModuleType(''));mp = (m or []) and m.__dict__.setdefault('',[]);(p not in mp) and mp.append(p)",
+];
+/// What a package within a package adds to that.
+const INNER: &str = ";m and setattr(sys.modules[''], '', m)";
+/// Modules that these lines fetch by their names.
+const MODULES: [&str; 3] = ["_distutils_hack", "importlib.util", "importlib.machinery"];
+
+/// How interpreters take source as an argument; those of shells are told apart below.
+const SOURCE: [&str; 6] = ["-c", "-e", "--eval", "-pe", "-r", "--exec"];
+const INTERPRETERS: [&str; 12] = [
+    "python",
+    "pypy",
+    "perl",
+    "ruby",
+    "node",
+    "deno",
+    "lua",
+    "php",
+    "r",
+    "rscript",
+    "julia",
+    "osascript",
+];
+const SHELLS: [&str; 10] = [
+    "sh",
+    "bash",
+    "dash",
+    "zsh",
+    "ksh",
+    "fish",
+    "busybox",
+    "cmd",
+    "powershell",
+    "pwsh",
+];
+/// Programs that fetch, or that start what they are given.
+const FETCHERS: [&str; 8] = [
+    "curl", "wget", "nc", "ncat", "socat", "mshta", "wscript", "cscript",
+];
+/// What kernels of other languages are started with.
+const KERNELS: [&str; 2] = ["IRkernel::main()", "import IJulia; IJulia.run_kernel()"];
+/// Variables that have a program load something else first.
+const LOADED: [&str; 10] = [
+    "LD_PRELOAD",
+    "LD_AUDIT",
+    "DYLD_INSERT_LIBRARIES",
+    "PYTHONSTARTUP",
+    "BASH_ENV",
+    "PERL5OPT",
+    "RUBYOPT",
+    "NODE_OPTIONS",
+    "R_PROFILE",
+    "R_PROFILE_USER",
+];
+
+/// Looks at settings that say what is to be run; any other text is none.
+pub(crate) fn check(path: &str, text: &str, notes: &mut Notes) {
+    let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
+    if name == "kernel.json" {
+        kernel(text, notes);
+    } else if name
+        .rsplit_once('.')
+        .is_some_and(|(_, ending)| ending == "pth")
+    {
+        paths(text, notes);
+    }
+}
+
+fn paths(text: &str, notes: &mut Notes) {
+    // The ends of lines that Python knows.
+    let mut lines = text.split([
+        '\n', '\r', '\x0b', '\x0c', '\x1c', '\x1d', '\x1e', '\u{85}', '\u{2028}', '\u{2029}',
+    ]);
+    let acts = |line: &&str| {
+        line.strip_prefix("import")
+            .is_some_and(|rest| rest.starts_with([' ', '\t']))
+    };
+    if lines.any(|line| acts(&line) && !is_installed(line)) {
+        notes.find(
+            "startup.path",
+            Severity::Suspicious,
+            "",
+            "paths for Python with a line of code, which runs whenever Python starts",
+        );
+    }
+}
+
+fn is_installed(line: &str) -> bool {
+    let line = line.trim_end();
+    // `pip install -e` writes the name of the module twice.
+    let editable = line.strip_prefix("import __editable__").and_then(|rest| {
+        let (module, call) = rest.split_once("; ")?;
+        let call = call.strip_prefix("__editable__")?;
+        let is_name = module
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        Some(is_name && call.strip_prefix(module)? == ".install()")
+    });
+    if editable == Some(true) {
+        return true;
+    }
+    let Some(mut bare) = without_names(line) else {
+        return false;
+    };
+    if bare.ends_with(INNER) {
+        bare.truncate(bare.len() - INNER.len());
+    }
+    INSTALLED.contains(&bare.as_str())
+}
+
+/// The line with nothing within its quotes; none where a quote holds more than names.
+fn without_names(line: &str) -> Option<String> {
+    const LINE_BYTES_MAX: usize = 2000;
+    if line.len() > LINE_BYTES_MAX {
+        return None;
+    }
+    let mut bare = String::new();
+    for (number, piece) in line.split('\'').enumerate() {
+        if number % 2 == 0 {
+            // Names one after another are one.
+            if number > 0 && piece == "," {
+                continue;
+            }
+            write!(bare, "{piece}").ok()?;
+            continue;
+        }
+        let is_name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.');
+        let fetched = bare.ends_with("__import__(");
+        if !piece.bytes().all(is_name) || fetched && !MODULES.contains(&piece) {
+            return None;
+        }
+        if !bare.ends_with("''") {
+            bare.push_str("''");
+        }
+    }
+    Some(bare.replace("'',)", "'')"))
+}
+
+fn kernel(text: &str, notes: &mut Notes) {
+    // What only a more lenient reader than ours takes is not known to be harmless.
+    let read = serde_json::from_str::<Value>(text.trim_start_matches('\u{feff}'));
+    let is_read = read.is_ok();
+    let kernel = read.unwrap_or_default();
+    let arguments: Vec<&str> = kernel
+        .get("argv")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let variables = kernel.get("env").and_then(Value::as_object);
+    let loads = variables.is_some_and(|variables| {
+        let is_loaded = |name: &String| LOADED.contains(&name.to_ascii_uppercase().as_str());
+        variables.keys().any(is_loaded)
+    });
+    if !is_read || loads || runs_source(&arguments) {
+        notes.find(
+            "startup.kernel",
+            Severity::Suspicious,
+            "",
+            "the kernel of a notebook is started by way of a shell, with code of its own, or with something loaded first",
+        );
+    }
+}
+
+fn runs_source(arguments: &[&str]) -> bool {
+    let named = |argument: &str| {
+        let name = argument.rsplit(['/', '\\']).next().unwrap_or(argument);
+        name.to_ascii_lowercase()
+            .trim_end_matches(".exe")
+            .to_owned()
+    };
+    // What is started may start the next one: `env`, `nice`, `conda run`.
+    arguments.iter().enumerate().any(|(at, argument)| {
+        let name = named(argument);
+        let base = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let rest = &arguments[at + 1..];
+        if SHELLS.contains(&name.as_str()) {
+            return rest.iter().any(|argument| is_command(argument));
+        }
+        if !INTERPRETERS.contains(&base) {
+            return at == 0 && FETCHERS.contains(&name.as_str());
+        }
+        let code = rest.windows(2).any(|pair| {
+            let glued = pair[0].len() > 2 && base != "r" && base != "julia";
+            let glued = glued && ["-c", "-e"].iter().any(|flag| pair[0].starts_with(flag));
+            glued || SOURCE.contains(&pair[0]) && !KERNELS.contains(&pair[1].trim())
+        });
+        // All behind a module is the module's.
+        code && !rest
+            .iter()
+            .take_while(|one| !SOURCE.contains(*one))
+            .any(|one| *one == "-m")
+    })
+}
+
+/// Whether a shell takes what follows for a command: `-c`, `-lc`, `/c`, `-Command`, `-enc`.
+fn is_command(argument: &str) -> bool {
+    let lower = decode::head(argument, 40).to_ascii_lowercase();
+    let flags = lower.strip_prefix('-').unwrap_or("");
+    let letters = flags.len() <= 4 && flags.bytes().all(|b| b.is_ascii_alphabetic());
+    matches!(lower.as_str(), "/c" | "/k")
+        || letters && flags.contains('c')
+        || flags.starts_with("command")
+        || flags.starts_with("enc")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn judge(path: &str, text: &str, expected: Option<Severity>) {
+        let mut notes = Notes::default();
+        check(path, text, &mut notes);
+        assert_eq!(notes.worst(), expected, "{path} {text}");
+    }
+
+    const NAMESPACE: &str = "import sys, types, os;has_mfs = sys.version_info > (3, 5);p = os.path.join(sys._getframe(1).f_locals['sitedir'], *('mpl_toolkits',));importlib = has_mfs and __import__('importlib.util');has_mfs and __import__('importlib.machinery');m = has_mfs and sys.modules.setdefault('mpl_toolkits', importlib.util.module_from_spec(importlib.machinery.PathFinder.find_spec('mpl_toolkits', [os.path.dirname(p)])));m = m or sys.modules.setdefault('mpl_toolkits', types.ModuleType('mpl_toolkits'));mp = (m or []) and m.__dict__.setdefault('__path__',[]);(p not in mp) and mp.append(p)";
+
+    #[test]
+    fn paths_are_told_from_code() {
+        let inner = NAMESPACE.replace("*('mpl_toolkits',)", "*('a','b')")
+            + ";m and setattr(sys.modules['a'], 'b', m)\n";
+        for text in [
+            "/usr/lib/python3\n../src\nimportlib_x\n# import os\n",
+            "import _virtualenv",
+            "import os; var = 'SETUPTOOLS_USE_DISTUTILS'; enabled = os.environ.get(var, 'local') == 'local'; enabled and __import__('_distutils_hack').add_shim(); \n",
+            "import __editable___a_0_1_finder; __editable___a_0_1_finder.install()\n",
+            NAMESPACE,
+            &inner,
+        ] {
+            judge("lib/a.pth", text, None);
+        }
+        for text in [
+            "import os; os.system('id')",
+            "/usr/lib\r\nimport\tevil\r\n",
+            "a\x0cimport evil",
+            "import _virtualenv, evil",
+            "import __editable___a_finder; __editable___b_finder.install()",
+            "import os; var = 'A'; enabled = os.environ.get(var, 'a') == 'a'; enabled and __import__('evil').add_shim(); ",
+            &(NAMESPACE.to_owned() + ";import evil"),
+            &NAMESPACE.replace("'importlib.util'", "'evil.util'"),
+        ] {
+            judge("lib/A.PTH", text, Some(Severity::Suspicious));
+        }
+        judge("a.txt", "import os; os.system('id')", None);
+    }
+
+    #[test]
+    fn kernels_are_told_from_commands() {
+        let kernel = |arguments: &[&str]| serde_json::json!({"argv": arguments}).to_string();
+        for arguments in [
+            &[
+                "/usr/bin/python3",
+                "-m",
+                "ipykernel_launcher",
+                "-f",
+                "{connection_file}",
+            ][..],
+            &[
+                "python3.11",
+                "-Xfrozen_modules=off",
+                "-m",
+                "bash_kernel",
+                "-c",
+                "x",
+            ],
+            &[
+                "R",
+                "--slave",
+                "-e",
+                "IRkernel::main()",
+                "--args",
+                "{connection_file}",
+            ],
+            &[
+                "julia",
+                "-i",
+                "--color=yes",
+                "-e",
+                "import IJulia; IJulia.run_kernel()",
+                "{connection_file}",
+            ],
+            &["julia", "-i", "kernel.jl", "{connection_file}"],
+            &["bash", "kernel.sh", "{connection_file}"],
+            &[
+                "conda",
+                "run",
+                "-n",
+                "a",
+                "python",
+                "-m",
+                "ipykernel",
+                "-f",
+                "{connection_file}",
+            ],
+            &["xcpp", "-f", "{connection_file}", "-std=c++17"],
+            &["node", "kernel.js", "{connection_file}"],
+        ] {
+            judge("a/kernel.json", &kernel(arguments), None);
+        }
+        for arguments in [
+            &["bash", "-c", "id"][..],
+            &["/bin/sh", "-ec", "id"],
+            &["env", "A=b", "bash", "-lc", "id"],
+            &["CMD.EXE", "/c", "calc"],
+            &["powershell", "-EncodedCommand", "aQBkAA=="],
+            &["python3", "-c", "import os"],
+            &["python", "-cimport os", "{connection_file}"],
+            &["R", "-e", "system('id')"],
+            &["perl", "-e", "exec 'id'"],
+            &["curl", "https://a.invalid"],
+        ] {
+            judge(
+                "a/kernel.json",
+                &kernel(arguments),
+                Some(Severity::Suspicious),
+            );
+        }
+        let preloads =
+            r#"{"argv": ["python", "-m", "ipykernel"], "env": {"LD_PRELOAD": "./a.so"}}"#;
+        judge("kernel.json", preloads, Some(Severity::Suspicious));
+        let plain = r#"{"argv": ["python", "-m", "ipykernel"], "env": {"OMP_NUM_THREADS": "1"}}"#;
+        judge("kernel.json", plain, None);
+        let lenient = r#"{"argv": ["sh", "-c", "id"], "a": "\ud800"}"#;
+        judge("kernel.json", lenient, Some(Severity::Suspicious));
+        judge("other.json", &kernel(&["bash", "-c", "id"]), None);
+    }
+}
