@@ -4,6 +4,7 @@ mod address;
 mod opens;
 mod page;
 mod pieces;
+mod scripts;
 mod style;
 
 pub(super) use style::style;
@@ -15,6 +16,7 @@ use super::markup::{Tag, Token, Tokens};
 use super::{decode, script};
 use crate::{Budget, Kind, Notes, Severity, Unscannable};
 use page::Page;
+use scripts::Written;
 
 /// Looks at a page or a fragment of one; `data:` addresses become parts.
 pub fn check(text: &str, notes: &mut Notes, budget: &mut Budget) -> Result<(), Unscannable> {
@@ -73,6 +75,7 @@ fn walk<'a>(
     let mut read = 0;
     let mut raw: Option<&'static str> = None;
     let mut code: Option<String> = None;
+    let mut written = Written::default();
     let xml = tokens.is_xml();
     let references = super::xml::References::of(text);
     loop {
@@ -86,6 +89,9 @@ fn walk<'a>(
                 raw = ["script", "style", "noscript"]
                     .into_iter()
                     .find(|name| *name == tag.name);
+                if raw == Some("script") {
+                    written = Written::of(tag);
+                }
                 if raw != Some("script") || !data_block(tag) {
                     page.open(tag, notes, budget)?;
                     // There a script is a text as any other, which may come in pieces.
@@ -102,12 +108,9 @@ fn walk<'a>(
                     .push_str(&decode::references(inner));
             }
             Token::Text(inner) => match raw.take() {
-                Some("script") if !inner.trim().is_empty() => judged(
-                    script::judge(inner),
-                    "html.script",
-                    read - inner.len().min(read),
-                    notes,
-                ),
+                Some("script") if !inner.trim().is_empty() => {
+                    scripts::judge(written, inner, read - inner.len().min(read), notes);
+                }
                 // Without scripts it is read as tags.
                 Some("noscript") if !page.unscripted && inner.contains('<') => {
                     page.unscripted = true;
@@ -145,14 +148,14 @@ fn walk<'a>(
             Token::Close(name) => {
                 page.close(name);
                 if let Some(code) = code.take_if(|_| name == "script") {
-                    judged(script::judge(&code), "html.script", read, notes);
+                    scripts::judge(written, &code, read, notes);
                 }
             }
             _ => {}
         }
     }
     if let Some(code) = code {
-        judged(script::judge(&code), "html.script", read, notes);
+        scripts::judge(written, &code, read, notes);
     }
     Ok(())
 }

@@ -183,6 +183,18 @@ impl Page {
             ),
             "link" if outside("href") => {
                 let address = tag.attribute("href").unwrap_or("");
+                let rel = word("rel");
+                // A module is fetched so that it runs at once; a script by its name, too.
+                let script = rel.contains("modulepreload")
+                    || rel.contains("preload") && matches!(&*word("as"), "script" | "worker");
+                if script && !script::known_host(address) {
+                    notes.find(
+                        "html.script_elsewhere",
+                        Severity::Suspicious,
+                        place(tag),
+                        "a script is loaded from another host",
+                    );
+                }
                 let loads = [
                     "stylesheet",
                     "preload",
@@ -194,7 +206,7 @@ impl Page {
                     "modulepreload",
                 ]
                 .iter()
-                .any(|rel| word("rel").contains(rel));
+                .any(|word| rel.contains(word));
                 if loads && carries_data(address) {
                     notes.find(
                         "html.exfiltration",
