@@ -104,6 +104,7 @@ fn member(
     let target = extended.link.unwrap_or_else(|| string(&header[157..257]));
     let notes = sink.notes();
     path::check(&name, notes);
+    tree.named(&name);
     match header[156] {
         b'1' => {
             path::check_hard_link(&name, &target, notes);

@@ -7,7 +7,7 @@
 use super::Sink;
 use crate::bytes::count;
 use crate::{Notes, Severity, Unscannable, name};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// So many links are followed one after another; no system follows more.
 const FOLLOWED_MAX: usize = 40;
@@ -27,6 +27,10 @@ pub(super) struct Tree {
     hard: Vec<Link>,
     files: Vec<String>,
     told_twice: Vec<String>,
+    /// All members by where they lie on a disk that takes `A` for `a`, and those that lie where
+    /// another one does.
+    names: HashMap<String, String>,
+    alike: Vec<String>,
 }
 
 #[derive(PartialEq)]
@@ -40,6 +44,15 @@ enum Leads {
 impl Tree {
     pub(super) fn file(&mut self, name: &str) {
         self.files.push(name.to_owned());
+    }
+
+    /// Every member, whatever it is.
+    pub(super) fn named(&mut self, path: &str) {
+        let path = plain(path);
+        let before = self.names.entry(path.to_lowercase());
+        if *before.or_insert_with(|| path.clone()) != path {
+            self.alike.push(path);
+        }
     }
 
     /// A link's name is one that a file could have, and is obeyed like one.
@@ -66,6 +79,14 @@ impl Tree {
 
     /// Judges all that was told.
     pub(super) fn judge(&self, sink: &mut dyn Sink) -> Result<(), Unscannable> {
+        for path in &self.alike {
+            sink.notes().find(
+                "archive.alike",
+                Severity::Active,
+                path.as_str(),
+                "another member's name differs only in large and small letters: on some systems one of them is lost",
+            );
+        }
         if self.links.is_empty() {
             return Ok(());
         }
@@ -258,6 +279,35 @@ mod tests {
             ["name.obeyed"]
         );
         assert_eq!(judged(&[(".bashrc", "a")], &[]), ["name.obeyed"]);
+    }
+
+    #[test]
+    fn names_that_differ_in_letters_are_told_and_the_same_name_is_not() {
+        let judged = |names: &[&str]| {
+            let mut kept = Kept::new(Limits::default());
+            let mut tree = Tree::default();
+            for name in names {
+                tree.named(name);
+            }
+            tree.judge(&mut kept).expect("few");
+            (kept.rules(), kept.notes.worst())
+        };
+        let alike = (vec!["archive.alike"], Some(Severity::Active));
+        for names in [
+            &["data.csv", "DATA.csv"][..],
+            &["a/É.csv", "./A/é.csv"],
+            &["a/x", "b", "a\\X"],
+        ] {
+            assert_eq!(judged(names), alike, "{names:?}");
+        }
+        for names in [
+            &["a", "a"][..],
+            &["a/", "a"],
+            &["a/b", "A/c"],
+            &["a.csv", "b.csv"],
+        ] {
+            assert_eq!(judged(names), (vec![], None), "{names:?}");
+        }
     }
 
     #[test]

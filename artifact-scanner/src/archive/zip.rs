@@ -110,6 +110,7 @@ impl Walk<'_> {
                 self.fail(spent);
                 break;
             }
+            self.tree.named(&entry.name);
             if !names.insert(entry.name.clone()) {
                 sink.notes().find(
                     "archive.twice",
