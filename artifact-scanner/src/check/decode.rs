@@ -39,6 +39,36 @@ pub(crate) fn base64(text: &[u8]) -> Vec<u8> {
     out
 }
 
+/// Whether all of it are digits of base32, in letters of one size.
+pub(crate) fn is_base32(text: &[u8]) -> bool {
+    let in_size = |first: u8| {
+        move |byte: &u8| (first..first + 26).contains(byte) || matches!(byte, b'2'..=b'7')
+    };
+    text.iter().all(in_size(b'A')) || text.iter().all(in_size(b'a'))
+}
+
+/// Decodes base32, up to the first character that is none of its digits.
+pub(crate) fn base32(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() / 8 * 5 + 5);
+    let (mut held, mut bits) = (0_u32, 0);
+    for &byte in text {
+        let value = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a',
+            b'2'..=b'7' => byte - b'2' + 26,
+            b'\r' | b'\n' => continue,
+            _ => break,
+        };
+        held = held << 5 | u32::from(value);
+        bits += 5;
+        if bits >= 8 {
+            bits -= 8;
+            out.push((held >> bits & 0xff) as u8);
+        }
+    }
+    out
+}
+
 /// Encodes in base64 without padding; the partial last digit is left out.
 pub(crate) fn to_base64(bytes: &[u8], url: bool) -> Vec<u8> {
     const DIGITS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -183,6 +213,8 @@ mod tests {
         assert_eq!(base64(b"aGVs\nbG8="), b"hello");
         assert_eq!(to_base64(b"hello", false), b"aGVsbG");
         assert_eq!(hex(b"68656C6c6fzz"), b"hello");
+        assert_eq!(base32(b"NBSWY\n3DP=x"), b"hello");
+        assert!(is_base32(b"nbswy3dp") && !is_base32(b"Nbswy3dp") && !is_base32(b"nbswy8dp"));
         assert_eq!(&*percent(b"%68ell%6F%"), b"hello%");
         assert_eq!(
             references("&#106;ava&#x09;script&colon;&#0000058&amp"),

@@ -124,6 +124,21 @@ fn tokens() -> Vec<(&'static str, String)> {
     ]
 }
 
+/// In base32, without padding.
+fn base32(bytes: &[u8]) -> Vec<u8> {
+    let bits: String = bytes.iter().map(|byte| format!("{byte:08b}")).collect();
+    let digit = |bits: &[u8]| {
+        let value = bits.iter().fold(0, |value, bit| value << 1 | (bit - b'0'));
+        let value = value << (5 - bits.len());
+        if value < 26 {
+            b'A' + value
+        } else {
+            b'2' + value - 26
+        }
+    };
+    bits.as_bytes().chunks(5).map(digit).collect()
+}
+
 #[test]
 fn tokens_are_found_in_every_view() {
     for (rule, token) in tokens() {
@@ -134,6 +149,16 @@ fn tokens_are_found_in_every_view() {
         let percent: String = line.bytes().map(|b| format!("%{b:02X}")).collect();
         let base64 = to_base64(line.as_bytes(), false);
         let twice = to_base64(&base64, true);
+        let wider: Vec<u8> = line
+            .chars()
+            .flat_map(|c| u32::from(c).to_le_bytes())
+            .collect();
+        let bigger: Vec<u8> = line
+            .chars()
+            .flat_map(|c| u32::from(c).to_be_bytes())
+            .collect();
+        let base32 = base32(line.as_bytes());
+        let small = base32.to_ascii_lowercase();
         let lines: Vec<u8> = base64
             .chunks(76)
             .flat_map(|line| [line, b"\n"].concat())
@@ -143,6 +168,10 @@ fn tokens_are_found_in_every_view() {
             line.clone().into_bytes(),
             wide,
             big,
+            wider,
+            bigger,
+            base32,
+            small,
             hex.into_bytes(),
             percent.into_bytes(),
             base64,

@@ -30,7 +30,7 @@ pub(super) fn hidden(
         look(place, text, budget)
     };
     if let Some(text) = wide(view) {
-        keep("UTF-16".into(), text, budget)?;
+        keep("UTF-16 or UTF-32".into(), text, budget)?;
     }
     // What is coded otherwise has one of these.
     let is_coded = memchr::memchr3(b'%', b'&', b'\\', view).is_some();
@@ -72,6 +72,14 @@ pub(super) fn hidden(
                 continue;
             }
             if !printable(&head) && !keys::begins(&head) {
+                let digits = &text[..text.len().min(64)];
+                if decode::is_base32(digits) && printable(&decode::base32(digits)) {
+                    keep(
+                        format!("base32 at offset {}", run.start),
+                        decode::base32(text),
+                        budget,
+                    )?;
+                }
                 continue;
             }
             let coding = if hexadecimal { "hexadecimal" } else { "base64" };
@@ -212,7 +220,8 @@ fn printable(head: &[u8]) -> bool {
         || wide(head).is_some()
 }
 
-/// The characters of runs of UTF-16 that lie in ASCII, the runs on lines of their own.
+/// The characters of runs of UTF-16 and UTF-32 that lie in ASCII, the runs on lines of their own. With
+/// the high byte first they are the same, but for the first character.
 fn wide(view: &[u8]) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     let mut at = 0;
@@ -222,10 +231,19 @@ fn wide(view: &[u8]) -> Option<Vec<u8>> {
             at += zero + 1;
             continue;
         };
-        let units = view[start..].chunks_exact(2);
-        let is_letter = |unit: &&[u8]| matches!(unit, [b'\t' | b'\n' | b'\r' | 0x20..=0x7e, 0]);
+        let rest = &view[start..];
+        let size = if rest.get(2..4) == Some(&[0; 2]) {
+            4
+        } else {
+            2
+        };
+        let units = rest.chunks_exact(size);
+        let is_letter = |unit: &&[u8]| {
+            matches!(unit[0], b'\t' | b'\n' | b'\r' | 0x20..=0x7e)
+                && unit[1..].iter().all(|byte| *byte == 0)
+        };
         let length = units.clone().take_while(is_letter).count();
-        at = start + (2 * length).max(2);
+        at = start + (size * length).max(2);
         if length >= WIDE_MIN {
             text.extend(units.take(length).map(|unit| unit[0]));
             text.push(b'\n');
