@@ -16,6 +16,8 @@ mod tokens;
 mod views;
 
 #[cfg(test)]
+mod codings_tests;
+#[cfg(test)]
 mod tests;
 
 pub use own::{Own, forms};

@@ -124,21 +124,6 @@ fn tokens() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// In base32, without padding.
-fn base32(bytes: &[u8]) -> Vec<u8> {
-    let bits: String = bytes.iter().map(|byte| format!("{byte:08b}")).collect();
-    let digit = |bits: &[u8]| {
-        let value = bits.iter().fold(0, |value, bit| value << 1 | (bit - b'0'));
-        let value = value << (5 - bits.len());
-        if value < 26 {
-            b'A' + value
-        } else {
-            b'2' + value - 26
-        }
-    };
-    bits.as_bytes().chunks(5).map(digit).collect()
-}
-
 #[test]
 fn tokens_are_found_in_every_view() {
     for (rule, token) in tokens() {
@@ -157,7 +142,7 @@ fn tokens_are_found_in_every_view() {
             .chars()
             .flat_map(|c| u32::from(c).to_be_bytes())
             .collect();
-        let base32 = base32(line.as_bytes());
+        let base32 = super::codings_tests::base32(line.as_bytes());
         let small = base32.to_ascii_lowercase();
         let lines: Vec<u8> = base64
             .chunks(76)

@@ -45,6 +45,9 @@ pub(super) fn hidden(
     if let Some(text) = Some(view).filter(|_| is_coded).and_then(escaped) {
         keep("escapes undone".into(), text, budget)?;
     }
+    if let Some(bytes) = dumped(view) {
+        keep("a dump in hexadecimal digits".into(), bytes, budget)?;
+    }
     if let Some(text) = escapes::without_colours(view) {
         keep("without colours".into(), text, budget)?;
     }
@@ -137,6 +140,39 @@ fn escaped(view: &[u8]) -> Option<Vec<u8>> {
     out.extend_from_slice(rest);
     // What stands as it is was looked at already.
     (out != view).then_some(out)
+}
+
+/// The bytes that a dump shows, as xxd, hexdump and od write it: an offset and sixteen bytes a line,
+/// with blanks between them.
+fn dumped(view: &[u8]) -> Option<Vec<u8>> {
+    // The second line's offset, in either radix. What has no second line holds no token.
+    const SECOND: [&[u8]; 2] = [b"00000010", b"0000020 "];
+    const LINE_BYTES: usize = 16;
+    SECOND
+        .iter()
+        .find(|offset| memchr::memmem::find(view, offset).is_some())?;
+    let mut out = Vec::new();
+    for line in view.split(|byte| *byte == b'\n') {
+        let digits = |text: &[u8]| text.iter().take_while(|b| b.is_ascii_hexdigit()).count();
+        let offset = digits(line);
+        if !(7..=8).contains(&offset) {
+            continue;
+        }
+        let mut rest = &line[offset..];
+        rest = rest.strip_prefix(b":").unwrap_or(rest);
+        let end = out.len() + LINE_BYTES;
+        while out.len() < end {
+            let blanks = rest.iter().take_while(|byte| **byte == b' ').count();
+            let group = digits(&rest[blanks..]);
+            let ends = matches!(rest.get(blanks + group), None | Some(b' ' | b'\r'));
+            if !matches!(blanks, 1 | 2) || !matches!(group, 2 | 4 | 8) || !ends {
+                break;
+            }
+            out.extend(decode::hex(&rest[blanks..blanks + group]));
+            rest = &rest[blanks + group..];
+        }
+    }
+    (out.len() > BASE64_MIN).then_some(out)
 }
 
 fn percents(view: &[u8]) -> usize {
