@@ -175,6 +175,21 @@ fn runtime() -> Result<tokio::runtime::Runtime, Stop> {
         .map_err(|error| Stop::unavailable(&error))
 }
 
+/// Does the work of a command that lasts on the runtime's own threads. What the first thread polls
+/// itself is two ways between threads each time that something comes.
+fn on_threads<T: Send + 'static>(
+    work: impl Future<Output = Result<T, Stop>> + Send + 'static,
+) -> Result<T, Stop> {
+    let runtime = runtime()?;
+    match runtime.block_on(runtime.spawn(work)) {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(error) => Err(Stop::unavailable(&error)),
+        },
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

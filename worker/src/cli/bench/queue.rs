@@ -30,7 +30,7 @@ const HEAD_START: Duration = Duration::from_millis(150);
 /// what of that is outside the worker's own steps (broker, waiting for a slot, commit), and how
 /// long a running job takes to end when it is cancelled. Exit: 0, 1 where a job did not succeed,
 /// 69 where the broker is away or no outcome comes.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(super) struct QueueArgs {
     /// Jobs for the throughput; the other figures take fewer
     #[arg(long, value_name = "N", default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
@@ -94,8 +94,8 @@ struct Full {
 
 pub(super) fn run(args: &QueueArgs) -> Result<Exit, Stop> {
     let config = config::load(args.config.as_deref())?;
-    let amqp = config::amqp(&config)?;
-    let found = crate::cli::runtime()?.block_on(measure(args, &amqp))?;
+    let amqp = config::amqp(&config)?.clone();
+    let found = crate::cli::on_threads(measure(args.clone(), amqp))?;
     let text = if args.json {
         serde_json::to_string(&found).map_err(|error| Stop::unavailable(&error))?
     } else {
@@ -109,8 +109,8 @@ pub(super) fn run(args: &QueueArgs) -> Result<Exit, Stop> {
     })
 }
 
-async fn measure(args: &QueueArgs, amqp: &Amqp) -> Result<Found, Stop> {
-    let mut load = Load::open(amqp).await?;
+async fn measure(args: QueueArgs, amqp: Amqp) -> Result<Found, Stop> {
+    let mut load = Load::open(&amqp).await?;
     let wanted = |figure| args.only.is_empty() || args.only.contains(&figure);
     let (jobs, in_flight) = (
         usize::try_from(args.jobs).unwrap_or(usize::MAX),
