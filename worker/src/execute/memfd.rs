@@ -3,8 +3,9 @@
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io::{self, Seek, Write};
+use std::io::{self, Seek as _};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt as _;
 
 /// How often a file that is busy is sealed again. Each try waits up to 0.15 s.
 const BUSY_MAX: u32 = 20;
@@ -18,6 +19,10 @@ pub fn create(name: &str) -> io::Result<File> {
 /// Makes a file in memory unchangeable, and sets it to its beginning.
 pub fn seal(mut file: File) -> io::Result<OwnedFd> {
     file.rewind()?;
+    unchangeable(file)
+}
+
+fn unchangeable(file: File) -> io::Result<OwnedFd> {
     let all = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
     let mut busy = 0;
     loop {
@@ -32,14 +37,16 @@ pub fn seal(mut file: File) -> io::Result<OwnedFd> {
 
 /// A sealed file in memory with these bytes.
 pub fn sealed(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
-    let mut file = create(name)?;
-    file.write_all(bytes)?;
-    seal(file)
+    let file = create(name)?;
+    // This leaves the file at its beginning.
+    file.write_all_at(bytes, 0)?;
+    unchangeable(file)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
 
     #[test]
     fn nobody_can_write_to_it() {

@@ -32,6 +32,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
 use std::time::{Duration, Instant, SystemTime};
 use streams::Streams;
+use tokio::time::interval_at;
 
 /// How often the scratch is looked at while a job runs.
 const SAMPLE: Duration = Duration::from_millis(100);
@@ -252,7 +253,7 @@ impl Started {
     pub async fn wait(mut self, mut cancel: Cancel) -> Result<(Sandbox<Spent>, Run), ExecuteError> {
         let mut disk = DiskUse::default();
         let (mut disk_full, mut inodes_full) = (false, false);
-        let mut tick = tokio::time::interval(SAMPLE);
+        let mut tick = interval_at(tokio::time::Instant::now() + SAMPLE, SAMPLE);
         let late = tokio::time::sleep(self.wall + KEEPER_LATE);
         tokio::pin!(late);
         let mut asked = false;
@@ -261,7 +262,12 @@ impl Started {
                 biased;
                 ended = hear(&self.sandbox) => break ended?,
                 () = &mut cancel, if !asked => Cause::Cancelled,
-                () = self.streams.flood(), if !asked => Cause::Output,
+                () = self.streams.flood() => {
+                    if asked {
+                        continue;
+                    }
+                    Cause::Output
+                }
                 _ = tick.tick() => {
                     self.sample(&mut disk, &mut disk_full, &mut inodes_full)?;
                     continue;

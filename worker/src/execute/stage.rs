@@ -42,13 +42,17 @@ pub(super) struct Outcome {
 
 /// Writes the inputs, one after another, and closes the socket, which ends the stager.
 pub(super) async fn stage(
-    channel: Option<Channel>,
+    socket: Option<OwnedFd>,
     inputs: Vec<Input>,
 ) -> Result<Outcome, ExecuteError> {
     let mut outcome = Outcome::default();
-    let Some(channel) = channel else {
+    let Some(socket) = socket else {
         return Err(ExecuteError::KeeperNonsense("the cell has no stager"));
     };
+    if inputs.is_empty() {
+        return Ok(outcome);
+    }
+    let channel = Channel::new(socket).map_err(ExecuteError::Streams)?;
     for input in inputs {
         match one(&channel, &input).await {
             Ok(staged) if staged.errno == 0 => {

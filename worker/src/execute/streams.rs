@@ -1,21 +1,25 @@
 //! The job's stdout and stderr: read as they come, kept up to their limits, counted whole.
 
+use futures_util::future::join;
 use kiln_protocol::limits::Limits;
 use rustix::pipe::{PipeFlags, pipe_with};
+use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
-use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
+use tokio::sync::{Notify, mpsc, watch};
 
 /// A stream that passes its limit this many times over is a flood.
 const FLOOD_TIMES: u64 = 64;
 /// A smaller limit floods as if it were this: a job that prints a line under a limit of 0 has
 /// done nothing wrong.
 const FLOOD_FLOOR: u64 = 64 * 1024;
-/// Bytes read at once: what a pipe holds.
+/// Bytes read at once, at first and from a program that prints more: what a pipe holds.
+const READ_FIRST: usize = 4 * 1024;
 const READ: usize = 64 * 1024;
 
 /// Where a stream's bytes go while the job runs, besides being kept.
@@ -36,35 +40,45 @@ pub struct Captured {
     pub truncated: bool,
 }
 
-/// The two readers of one job.
-#[derive(Debug)]
+/// The two streams of one job, which its own task reads: a task for each would be woken on another
+/// thread, mostly to read that there is nothing.
 pub(super) struct Streams {
-    readers: [JoinHandle<Captured>; 2],
-    flooded: watch::Receiver<bool>,
+    reading: Pin<Box<dyn Future<Output = (Captured, Captured)> + Send>>,
+    /// What was read, once both have ended.
+    read: Option<(Captured, Captured)>,
+    flooded: Arc<Notify>,
     stop: watch::Sender<bool>,
+}
+
+impl fmt::Debug for Streams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Streams").finish_non_exhaustive()
+    }
 }
 
 struct Reader {
     pipe: Receiver,
     keep_max: u64,
     live: Option<mpsc::Sender<Vec<u8>>>,
-    flooded: watch::Sender<bool>,
+    flooded: Arc<Notify>,
     stop: watch::Receiver<bool>,
 }
 
 impl Streams {
-    /// Starts to read; returns the ends for the job's stdout and stderr.
+    /// The streams, and the ends for the job's stdout and stderr.
     pub(super) fn open(
         limits: &Limits,
         live: Option<Live>,
     ) -> io::Result<(Self, OwnedFd, OwnedFd)> {
-        let (flooding, flooded) = watch::channel(false);
+        let flooded = Arc::new(Notify::new());
         let (stop, stopped) = watch::channel(false);
         let (live_out, live_err) = live.map_or((None, None), |l| (Some(l.stdout), Some(l.stderr)));
-        let reader = |keep_max, live| -> io::Result<(JoinHandle<Captured>, OwnedFd)> {
+        let reader = |keep_max, live| -> io::Result<(Reader, OwnedFd)> {
             let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
-            let pipe = Receiver::from_owned_fd(ours)?;
-            let (flooded, stop) = (flooding.clone(), stopped.clone());
+            // Our end alone: theirs waits as a program expects of it.
+            rustix::io::ioctl_fionbio(&ours, true)?;
+            let pipe = Receiver::from_owned_fd_unchecked(ours)?;
+            let (flooded, stop) = (Arc::clone(&flooded), stopped.clone());
             let reader = Reader {
                 pipe,
                 keep_max,
@@ -72,55 +86,40 @@ impl Streams {
                 flooded,
                 stop,
             };
-            Ok((tokio::spawn(reader.read()), theirs))
+            Ok((reader, theirs))
         };
         let (out, stdout) = reader(limits.stdout_bytes, live_out)?;
         let (err, stderr) = reader(limits.stderr_bytes, live_err)?;
-        Ok((
-            Self {
-                readers: [out, err],
-                flooded,
-                stop,
-            },
-            stdout,
-            stderr,
-        ))
+        let streams = Self {
+            reading: Box::pin(join(out.read(), err.read())),
+            read: None,
+            flooded,
+            stop,
+        };
+        Ok((streams, stdout, stderr))
     }
 
-    /// Ends when one of the streams is a flood; otherwise never.
+    /// Reads, for as long as it is polled. Ends when a stream becomes a flood, once for each;
+    /// otherwise never.
     pub(super) async fn flood(&mut self) {
-        if self.flooded.wait_for(|flooded| *flooded).await.is_err() {
-            std::future::pending::<()>().await;
+        tokio::select! {
+            biased;
+            () = self.flooded.notified() => return,
+            read = &mut self.reading, if self.read.is_none() => self.read = Some(read),
         }
+        self.flooded.notified().await;
     }
 
     /// What was read, when both pipes have ended or `drain` has passed.
-    pub(super) async fn finish(self, drain: Duration) -> (Captured, Captured) {
-        let Self {
-            readers: [mut out, mut err],
-            stop,
-            ..
-        } = self;
-        let both = async { (joined(&mut out).await, joined(&mut err).await) };
-        if let Ok(both) = tokio::time::timeout(drain, both).await {
-            return both;
+    pub(super) async fn finish(mut self, drain: Duration) -> (Captured, Captured) {
+        if let Some(read) = self.read {
+            return read;
         }
-        stop.send_replace(true);
-        (joined(&mut out).await, joined(&mut err).await)
-    }
-}
-
-/// A reader that panicked has lost its stream; what it counted is unknown, and the bug is ours.
-async fn joined(reader: &mut JoinHandle<Captured>) -> Captured {
-    match reader.await {
-        Ok(captured) => captured,
-        Err(error) => {
-            tracing::error!(%error, "a stream's reader failed");
-            Captured {
-                truncated: true,
-                ..Captured::default()
-            }
+        if let Ok(read) = tokio::time::timeout(drain, &mut self.reading).await {
+            return read;
         }
+        self.stop.send_replace(true);
+        self.reading.await
     }
 }
 
@@ -128,7 +127,8 @@ impl Reader {
     async fn read(mut self) -> Captured {
         let flood_at = self.keep_max.max(FLOOD_FLOOR).saturating_mul(FLOOD_TIMES);
         let mut captured = Captured::default();
-        let mut buffer = vec![0; READ];
+        let mut flooded = false;
+        let mut buffer = vec![0; READ_FIRST];
         loop {
             let read = tokio::select! {
                 read = self.pipe.read(&mut buffer) => read,
@@ -146,8 +146,9 @@ impl Reader {
                 }
             };
             captured.take(&buffer[..n], self.keep_max);
-            if captured.total_bytes > flood_at {
-                self.flooded.send_replace(true);
+            if captured.total_bytes > flood_at && !flooded {
+                flooded = true;
+                self.flooded.notify_one();
             }
             if let Some(live) = &self.live {
                 // Whoever shows the stream may be slow, which holds the job back as a terminal
@@ -159,6 +160,9 @@ impl Reader {
                 if !passed {
                     self.live = None;
                 }
+            }
+            if n == buffer.len() && n < READ {
+                buffer.resize(READ, 0);
             }
         }
     }

@@ -1,6 +1,5 @@
 //! What the worker holds of one cell: its scratch, its staging socket, its counters.
 
-use super::channel::Channel;
 use kiln_keeper::wire::SCRATCH_INODES;
 use kiln_warden::counters::{Counter, CounterError};
 use kiln_warden::wire::CellLimits;
@@ -19,7 +18,7 @@ pub struct Cell {
     /// What the kernel holds, read back by the warden.
     pub limits: CellLimits,
     scratch: Option<OwnedFd>,
-    stage: Option<Channel>,
+    stage: Option<OwnedFd>,
     counters: Vec<(Counter, File)>,
 }
 
@@ -53,19 +52,18 @@ impl Cell {
         scratch: OwnedFd,
         stage: OwnedFd,
         counters: Vec<(Counter, File)>,
-    ) -> io::Result<Self> {
-        let stage = Channel::new(stage)?;
-        Ok(Self {
+    ) -> Self {
+        Self {
             generation,
             limits,
             scratch: Some(scratch),
             stage: Some(stage),
             counters,
-        })
+        }
     }
 
     /// The staging socket, once.
-    pub(crate) fn take_stage(&mut self) -> Option<Channel> {
+    pub(crate) fn take_stage(&mut self) -> Option<OwnedFd> {
         self.stage.take()
     }
 

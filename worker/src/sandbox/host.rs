@@ -295,9 +295,9 @@ impl Line {
                     .into_iter()
                     .zip(descriptors.map(File::from))
                     .collect();
-                let cell = Cell::new(generation, limits, scratch, stage, counters)
-                    .map_err(HostError::Socket)?;
-                Ok(Reset::Clean(cell))
+                Ok(Reset::Clean(Cell::new(
+                    generation, limits, scratch, stage, counters,
+                )))
             }
             (Event::Dirty { residue, .. }, _) => Ok(Reset::Dirty(residue)),
             (Event::Broken { message, .. }, _) => Err(HostError::Broken(message)),

@@ -45,6 +45,7 @@ use channel::Channel;
 use host::{HostError, Line, Reset};
 use kiln_keeper::wire::{FromWorker, to_bytes};
 use kiln_warden::wire::{CellLimits, Residue, SandboxId};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::mpsc::UnboundedSender;
@@ -236,7 +237,7 @@ impl Sandbox<Warm> {
 
 impl Sandbox<Leased> {
     /// The staging socket, once.
-    pub(crate) fn take_stage(&mut self) -> Option<Channel> {
+    pub(crate) fn take_stage(&mut self) -> Option<OwnedFd> {
         self.state.cell.take_stage()
     }
 
