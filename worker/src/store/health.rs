@@ -13,12 +13,14 @@ use super::key;
 use crate::fault::chain;
 use crate::telemetry::metric::{Direction, Metrics};
 use std::io;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// Room below which no new job is taken.
 const FREE_BYTES_MIN: u64 = 64 * 1024 * 1024;
+/// How often is looked for room, at most: each look asks the file system three things.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How often a store that is away is asked.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 /// How long a probe may take.
@@ -33,6 +35,8 @@ pub(super) struct Health {
     free_bytes_min: u64,
     /// Whether a failure is followed up.
     watched: bool,
+    /// When room was looked for last.
+    looked: Mutex<Option<Instant>>,
 }
 
 impl Health {
@@ -51,6 +55,7 @@ impl Health {
             up: watch::Sender::new(true),
             free_bytes_min,
             watched: true,
+            looked: Mutex::default(),
         })
     }
 
@@ -62,6 +67,7 @@ impl Health {
             up: watch::Sender::new(true),
             free_bytes_min: 0,
             watched: false,
+            looked: Mutex::default(),
         })
     }
 
@@ -79,7 +85,7 @@ impl Health {
         self.metrics
             .store_request(op, failure.is_none(), began.elapsed());
         let failed = match failure {
-            None if op == "get" => return,
+            None if op == "get" || self.has_looked() => return,
             None => match self.room() {
                 Ok(()) => return,
                 Err(error) => chain(&error),
@@ -127,6 +133,16 @@ impl Health {
             return Err(failed("get", lost.into()));
         }
         Ok(())
+    }
+
+    /// Whether somebody has looked for room a moment ago; whoever is told otherwise is to look.
+    fn has_looked(&self) -> bool {
+        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        let recent = looked.is_some_and(|at| at.elapsed() < LOOK_EVERY);
+        if !recent {
+            *looked = Some(Instant::now());
+        }
+        recent
     }
 
     fn room(&self) -> Result<(), StoreError> {
