@@ -21,6 +21,9 @@ pub(super) const TMP: &str = "tmp";
 /// What is being written for longer than this was left by a process that ended.
 const TMP_AGE_MAX: Duration = Duration::from_hours(1);
 
+/// Bytes that are made room for before a document is read.
+const ROOM_MAX: u64 = 64 * 1024;
+
 /// A folder that is a store.
 #[derive(Debug)]
 pub(super) struct Root {
@@ -178,10 +181,11 @@ impl Root {
 
     /// A file's bytes, where it is there and not longer than `bytes_max`.
     pub(super) fn get(&self, key: &str, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
-        let Some(file) = self.open_file(key)? else {
+        let Some((file, long)) = self.open_long(key)? else {
             return Ok(None);
         };
-        let mut bytes = Vec::new();
+        // One more: the end is then found without asking for more room.
+        let mut bytes = Vec::with_capacity(usize::try_from(long.min(ROOM_MAX)).unwrap_or(0) + 1);
         file.take(bytes_max.saturating_add(1))
             .read_to_end(&mut bytes)?;
         if bytes.len() as u64 > bytes_max {
@@ -192,6 +196,11 @@ impl Root {
 
     /// A regular file, where it is there.
     pub(super) fn open_file(&self, key: &str) -> io::Result<Option<File>> {
+        Ok(self.open_long(key)?.map(|(file, _)| file))
+    }
+
+    /// The same, and how long it is.
+    fn open_long(&self, key: &str) -> io::Result<Option<(File, u64)>> {
         // A pipe that somebody put there does not make us wait for its writer.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match openat2(&self.top, key, flags, Mode::empty(), BENEATH) {
@@ -199,13 +208,14 @@ impl Root {
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        if !file.metadata()?.is_file() {
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 "it is not a regular file",
             ));
         }
-        Ok(Some(file))
+        Ok(Some((file, metadata.len())))
     }
 
     /// Every file beneath a folder.
