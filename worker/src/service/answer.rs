@@ -13,6 +13,7 @@ use crate::telemetry::event::{DeadLettered, Returned};
 use crate::telemetry::metric::DeadReason;
 use crate::telemetry::trace::{To, Trace};
 use crate::telemetry::wide;
+use futures_util::future::join;
 use kiln_protocol::id::{JobId, Tenant};
 use kiln_protocol::job::Class;
 use kiln_protocol::outcome::{OUTCOME_SCHEMA, Outcome, Status};
@@ -124,12 +125,27 @@ impl Service {
     /// Publishes the visible outcome to everybody and to whoever asked, and acknowledges.
     /// A refusal of another tenant's is shown to nobody else.
     pub(super) async fn settle(&self, address: &Address, document: Arc<[u8]>, ticket: Ticket) {
+        self.settle_beside(address, document, ticket, || {}).await;
+    }
+
+    /// The same; does something of ours, which nobody waits for, while the broker has the outcome.
+    pub(super) async fn settle_beside(
+        &self,
+        address: &Address,
+        document: Arc<[u8]>,
+        ticket: Ticket,
+        beside: impl FnOnce(),
+    ) {
         if whose::is_anothers(&document, &address.tenant) {
+            beside();
             let detail = "id: another tenant had a job of this id refused; choose another";
             Box::pin(self.dead_letter(ticket, DeadReason::BadMessage, detail)).await;
             return;
         }
-        if self.publish(address, document, &ticket).await {
+        // The first is polled first, and sends.
+        let (published, ()) =
+            join(self.publish(address, document, &ticket), async { beside() }).await;
+        if published {
             reach(Point::Confirmed, &address.id);
             let began = Instant::now();
             ticket.ack().await;

@@ -220,8 +220,11 @@ impl Service {
                 context.trace.stages(&finished.stages);
                 context.trace.outcome(&finished.outcome);
                 let told = address.delivery(Some(&source.queue), Some(&context.run));
-                let heavy = tell(&told, asked.as_deref(), finished.outcome, finished.ours);
-                self.settle(&address, finished.document, ticket).await;
+                let mut heavy = None;
+                // While the broker has the outcome.
+                let say = || heavy = tell(&told, asked.as_deref(), finished.outcome, finished.ours);
+                self.settle_beside(&address, finished.document, ticket, say)
+                    .await;
                 if let Some(outcome) = heavy {
                     // Nobody waits for it any more.
                     let asked = tokio::task::block_in_place(|| Asked::of(&request.job));
