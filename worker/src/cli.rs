@@ -169,18 +169,30 @@ fn raise_open_files() {
 
 /// A runtime for one command; its threads end with it.
 fn runtime() -> Result<tokio::runtime::Runtime, Stop> {
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Stop::unavailable(&error))
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    built(&mut builder)
+}
+
+/// A runtime for the worker. Of the CPU time that a job takes a quarter at most is the worker's, and
+/// a part of that passes on threads that wait for a disk or the broker: one thread beside those is
+/// enough for four CPUs, and threads with little to do wake each other for nothing.
+fn worker_runtime() -> Result<tokio::runtime::Runtime, Stop> {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    built(builder.worker_threads(cpus.div_ceil(4)))
+}
+
+fn built(builder: &mut tokio::runtime::Builder) -> Result<tokio::runtime::Runtime, Stop> {
+    let built = builder.enable_all().build();
+    built.map_err(|error| Stop::unavailable(&error))
 }
 
 /// Does the work of a command that lasts on the runtime's own threads. What the first thread polls
 /// itself is two ways between threads each time that something comes.
 fn on_threads<T: Send + 'static>(
+    runtime: &tokio::runtime::Runtime,
     work: impl Future<Output = Result<T, Stop>> + Send + 'static,
 ) -> Result<T, Stop> {
-    let runtime = runtime()?;
     match runtime.block_on(runtime.spawn(work)) {
         Ok(done) => done,
         Err(error) => match error.try_into_panic() {

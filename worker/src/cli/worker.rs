@@ -71,7 +71,7 @@ pub(super) fn run(args: WorkerArgs) -> Result<Exit, Stop> {
     super::doctor::preflight()?;
     let prepared = Engine::prepare(&engine(&config)).map_err(|error| engine_stop(&error))?;
     surface::give_up(&config)?;
-    super::on_threads(serve(config, amqp, prepared))
+    super::on_threads(&super::worker_runtime()?, serve(config, amqp, prepared))
 }
 
 /// How the engine is set up, as far as the configuration says it.

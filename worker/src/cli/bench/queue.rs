@@ -95,7 +95,7 @@ struct Full {
 pub(super) fn run(args: &QueueArgs) -> Result<Exit, Stop> {
     let config = config::load(args.config.as_deref())?;
     let amqp = config::amqp(&config)?.clone();
-    let found = crate::cli::on_threads(measure(args.clone(), amqp))?;
+    let found = crate::cli::on_threads(&crate::cli::runtime()?, measure(args.clone(), amqp))?;
     let text = if args.json {
         serde_json::to_string(&found).map_err(|error| Stop::unavailable(&error))?
     } else {
