@@ -172,6 +172,38 @@ async fn root_every_move_is_heard_of_and_every_end_says_why() {
 }
 
 #[tokio::test]
+async fn root_jobs_get_the_sandbox_in_the_order_in_which_they_came() {
+    let ground = Ground::open(Sizes::Same(1), Watchers::default()).await;
+    let mut held = ground.lease().await;
+    let lease = async |number: u32| (ground.lease().await, number);
+    let mut waiting: Vec<_> = (0..8).map(|number| Box::pin(lease(number))).collect();
+    for lease in &mut waiting {
+        assert!(futures_util::poll!(lease).is_pending(), "one place is held");
+    }
+    // Jobs that are cancelled while they wait: first, in the middle, last.
+    for gone in [7, 3, 0] {
+        drop(waiting.remove(gone));
+    }
+    // Whoever came last is asked first from here on: only the pool knows the order.
+    waiting.reverse();
+    let mut served = Vec::new();
+    while !waiting.is_empty() {
+        let spent = ground.job(held).await;
+        ground.pool.hand_back(spent, None);
+        let next = tokio::time::timeout(
+            Duration::from_secs(10),
+            futures_util::future::select_all(waiting),
+        );
+        let ((leased, number), _, rest) = next.await.expect("somebody is served");
+        (held, waiting) = (leased, rest);
+        served.push(number);
+    }
+    assert_eq!(served, [1, 2, 4, 5, 6]);
+    drop((held, waiting));
+    ground.close().await;
+}
+
+#[tokio::test]
 async fn root_a_worker_has_its_sandboxes_before_a_job_asks() {
     let ear = Arc::new(Ear::default());
     let watchers = Watchers::new(vec![Arc::clone(&ear) as Arc<dyn Watch>]);

@@ -4,6 +4,8 @@
 //! back for their reset, and tears down what was dropped anywhere else: a [`Retirement`] comes for
 //! every sandbox that ends, whatever the reason.
 
+mod held;
+mod line;
 pub mod phase;
 mod shelf;
 mod sizes;
@@ -13,15 +15,16 @@ pub mod watch;
 use crate::sandbox::host::{Host, HostError, Made};
 use crate::sandbox::{Leased, ResetError, Retirement, Sandbox, Spent, Warm};
 use crate::telemetry::event::TakenDown;
+use held::{InLine, Reserved};
 use kiln_protocol::outcome::Start;
 use kiln_warden::profile::{Profile, Profiles, Reuse};
-use shelf::Shelf;
+use shelf::{Look, Shelf};
 pub use sizes::Sizes;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 use waiting::Waiting;
 use watch::{News, Watchers};
 
@@ -54,7 +57,6 @@ pub struct Pool {
     shelves: Mutex<HashMap<Arc<str>, Shelf>>,
     sizes: Sizes,
     watchers: Watchers,
-    changed: Notify,
     waiting: waiting::Counts,
     closed: AtomicBool,
     /// Spent sandboxes of a closed pool.
@@ -78,7 +80,6 @@ impl Pool {
             shelves: Mutex::default(),
             sizes,
             watchers,
-            changed: Notify::new(),
             waiting: waiting::Counts::default(),
             closed: AtomicBool::new(false),
             parked: Mutex::default(),
@@ -107,34 +108,44 @@ impl Pool {
         self: &Arc<Self>,
         order: &Order,
     ) -> Result<(Sandbox<Leased>, Start), LeaseError> {
-        let profile = self.profile(&order.profile)?;
-        let mut waited = false;
-        let mut waiting = None;
+        let reuse = self.profile(&order.profile)?.reuse;
+        let mut waiting: Option<InLine<'_>> = None;
         loop {
-            let changed = self.changed.notified();
-            let (found, make) = self.shelf(&order.profile, |shelf| {
-                let found = shelf.take(|sandbox| suits(sandbox, order, profile.reuse));
-                let make = found.is_none() && shelf.reserve();
-                if found.is_none() && !make {
-                    shelf.make_room();
-                }
-                (found, make)
+            let number = waiting.as_ref().map(|line| line.number);
+            let look = self.shelf(&order.profile, |shelf| {
+                shelf.look(order, number, |sandbox, order| suits(sandbox, order, reuse))
             });
             self.refill(&order.profile);
-            if let Some(sandbox) = found {
-                // What was made while the job waited was not there before it.
-                let cold = waited && sandbox.uses() == 0;
-                let start = if cold { Start::Cold } else { Start::Warm };
-                return Ok((sandbox.lease(Arc::clone(&order.tenant)), start));
+            match look {
+                Look::Found(sandbox) => {
+                    // What was made while the job waited was not there before it.
+                    let cold = waiting.is_some() && sandbox.uses() == 0;
+                    let start = if cold { Start::Cold } else { Start::Warm };
+                    return Ok((sandbox.lease(Arc::clone(&order.tenant)), start));
+                }
+                Look::Make => {
+                    let _counted = match waiting.take() {
+                        // Whoever is behind may be served meanwhile.
+                        Some(line) => line.leave(),
+                        None => self.waits(&order.profile),
+                    };
+                    let sandbox = self.make(&order.profile).await?;
+                    return Ok((sandbox.lease(Arc::clone(&order.tenant)), Start::Cold));
+                }
+                Look::Joined(number, wake) => {
+                    waiting = Some(InLine {
+                        pool: self,
+                        profile: &order.profile,
+                        number,
+                        wake,
+                        counted: Some(self.waits(&order.profile)),
+                    });
+                }
+                Look::Wait => {}
             }
-            if make {
-                waiting.get_or_insert_with(|| self.waits(&order.profile));
-                let sandbox = self.make(&order.profile).await?;
-                return Ok((sandbox.lease(Arc::clone(&order.tenant)), Start::Cold));
+            if let Some(line) = &waiting {
+                line.wake.notified().await;
             }
-            waited = true;
-            waiting.get_or_insert_with(|| self.waits(&order.profile));
-            changed.await;
         }
     }
 
@@ -232,7 +243,7 @@ impl Pool {
     fn put(self: &Arc<Self>, warm: Sandbox<Warm>) {
         let profile = Arc::clone(warm.profile());
         self.shelf(&profile, |shelf| shelf.put(warm));
-        self.changed.notify_waiters();
+        self.rouse(&profile);
     }
 
     /// Makes a sandbox in a place that was reserved.
@@ -294,6 +305,8 @@ impl Pool {
                         let error = crate::fault::chain(&error);
                         // Whoever needs one is told why when it is made for them.
                         tracing::debug!(%profile, error, "no sandbox could be made ahead");
+                        // Its place was freed while it still counted as one that comes.
+                        pool.rouse(&profile);
                     }
                 }
             });
@@ -307,22 +320,17 @@ impl Pool {
 
     fn free(&self, profile: &Arc<str>) {
         self.shelf(profile, Shelf::gone);
-        self.changed.notify_waiters();
+        self.rouse(profile);
     }
-}
 
-/// A place in the pool for a sandbox that is being made; given back where making it fails.
-struct Reserved<'a> {
-    pool: &'a Pool,
-    profile: &'a Arc<str>,
-    taken: bool,
-}
-
-impl Drop for Reserved<'_> {
-    fn drop(&mut self) {
-        if !self.taken {
-            self.pool.free(self.profile);
-        }
+    /// Wakes the jobs of a profile that what there is now is for.
+    fn rouse(&self, profile: &Arc<str>) {
+        let Some(reuse) = self.profiles.get(profile).map(|known| known.reuse) else {
+            return;
+        };
+        self.shelf(profile, |shelf| {
+            shelf.rouse(|sandbox, order| suits(sandbox, order, reuse));
+        });
     }
 }
 

@@ -1,7 +1,11 @@
 //! The sandboxes of one profile: who waits, how many live, how many there should be.
 
+use super::Order;
+use super::line::Line;
 use crate::sandbox::{Sandbox, Warm};
 use std::collections::VecDeque;
+use std::sync::Arc;
+use tokio::sync::Notify;
 
 /// The pool of one profile. A place is taken before its sandbox is made and freed after its end.
 #[derive(Debug)]
@@ -14,6 +18,21 @@ pub(super) struct Shelf {
     warm_wanted: usize,
     alive_max: usize,
     closed: bool,
+    /// Jobs that wait for one.
+    line: Line,
+}
+
+/// What a job gets that looks for a sandbox.
+#[derive(Debug)]
+pub(super) enum Look {
+    /// One that waited.
+    Found(Box<Sandbox<Warm>>),
+    /// A place, to make one in.
+    Make,
+    /// A number in the line, and what wakes it when it is to look again.
+    Joined(u64, Arc<Notify>),
+    /// It still waits.
+    Wait,
 }
 
 impl Shelf {
@@ -26,6 +45,7 @@ impl Shelf {
             warm_wanted: 0,
             alive_max: alive_max.max(1),
             closed: false,
+            line: Line::default(),
         }
     }
 
@@ -38,30 +58,66 @@ impl Shelf {
         self.warm_wanted = warm;
     }
 
-    /// The waiting sandbox that was used last and suits: its pages are the warmest.
-    pub(super) fn take(&mut self, suits: impl Fn(&Sandbox<Warm>) -> bool) -> Option<Sandbox<Warm>> {
-        let at = self.waiting.iter().rposition(suits)?;
-        self.waiting.remove(at)
+    /// Serves a job, which may have joined the line: no other that came before it is passed.
+    pub(super) fn look(
+        &mut self,
+        order: &Order,
+        number: Option<u64>,
+        suits: impl Fn(&Sandbox<Warm>, &Order) -> bool,
+    ) -> Look {
+        // The one that was used last: its pages are the warmest.
+        let line = &self.line;
+        let found = self.waiting.iter().rposition(|sandbox| {
+            suits(sandbox, order) && line.may_take(number, |other| suits(sandbox, other))
+        });
+        if let Some(sandbox) = found.and_then(|at| self.waiting.remove(at)) {
+            return Look::Found(Box::new(sandbox));
+        }
+        if self.line.is_first(number) && self.has_place() {
+            self.alive += 1;
+            return Look::Make;
+        }
+        let (number, answer) = if let Some(number) = number {
+            (number, Look::Wait)
+        } else {
+            let (number, wake) = self.line.join(order);
+            (number, Look::Joined(number, wake))
+        };
+        if self.coming == 0 && !self.waiting.is_empty() && self.line.take_room(number) {
+            self.make_room();
+        }
+        answer
+    }
+
+    /// A job waits no longer.
+    pub(super) fn leave(&mut self, number: u64) {
+        self.line.leave(number);
+    }
+
+    /// Wakes the jobs that what there is now is for.
+    pub(super) fn rouse(&self, suits: impl Fn(&Sandbox<Warm>, &Order) -> bool) {
+        if self.has_place() {
+            self.line.wake_first();
+        }
+        for sandbox in &self.waiting {
+            self.line.wake_for(|order| suits(sandbox, order));
+        }
     }
 
     pub(super) fn put(&mut self, sandbox: Sandbox<Warm>) {
         self.waiting.push_back(sandbox);
     }
 
-    /// Takes a place for a sandbox that a job waits for.
-    pub(super) fn reserve(&mut self) -> bool {
+    /// Whether a sandbox may be made that a job waits for.
+    fn has_place(&self) -> bool {
         // What is already on its way will serve whoever waits.
-        let free = !self.closed && self.coming == 0 && self.alive < self.alive_max;
-        self.alive += usize::from(free);
-        free
+        !self.closed && self.coming == 0 && self.alive < self.alive_max
     }
 
     /// Where the ceiling is reached and none of those that wait suits: ends the one that has
     /// waited longest. Its place comes free when it is gone.
-    pub(super) fn make_room(&mut self) {
-        if self.coming == 0
-            && let Some(longest) = self.waiting.pop_front()
-        {
+    fn make_room(&mut self) {
+        if let Some(longest) = self.waiting.pop_front() {
             longest.retire("room");
         }
     }
