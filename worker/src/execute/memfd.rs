@@ -1,14 +1,11 @@
 //! Bytes as a sealed file in memory: nobody can change them after us.
 
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
-use rustix::io::Errno;
+use kiln_warden::memfd;
+use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;
 use std::io::{self, Seek as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt as _;
-
-/// How often a file that is busy is sealed again. Each try waits up to 0.15 s.
-const BUSY_MAX: u32 = 20;
 
 /// An empty file in memory that can be sealed.
 pub fn create(name: &str) -> io::Result<File> {
@@ -19,19 +16,7 @@ pub fn create(name: &str) -> io::Result<File> {
 /// Makes a file in memory unchangeable, and sets it to its beginning.
 pub fn seal(mut file: File) -> io::Result<OwnedFd> {
     file.rewind()?;
-    unchangeable(file)
-}
-
-fn unchangeable(file: File) -> io::Result<OwnedFd> {
-    let all = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
-    let mut busy = 0;
-    loop {
-        match fcntl_add_seals(&file, all) {
-            // Once in some hundred thousand files the kernel itself still holds a page of it.
-            Err(Errno::BUSY) if busy < BUSY_MAX => busy += 1,
-            sealed => break sealed?,
-        }
-    }
+    memfd::seal(&file)?;
     Ok(file.into())
 }
 
@@ -40,7 +25,8 @@ pub fn sealed(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
     let file = create(name)?;
     // This leaves the file at its beginning.
     file.write_all_at(bytes, 0)?;
-    unchangeable(file)
+    memfd::seal(&file)?;
+    Ok(file.into())
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! How the warden speaks to one keeper, and what it starts as one.
 
-use crate::socket;
+use crate::{memfd, socket};
 use kiln_keeper::spec::Filter;
 use kiln_keeper::wire::{self, BYTES, FromWarden, ToWarden};
-use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::fs::MemfdFlags;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -38,8 +38,7 @@ fn sealed(what: &'static str, bytes: &[u8], flags: MemfdFlags) -> Result<OwnedFd
     let fd = rustix::fs::memfd_create(what, flags).map_err(|e| fail(e.into()))?;
     let mut file = std::fs::File::from(fd);
     file.write_all(bytes).map_err(fail)?;
-    let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
-    rustix::fs::fcntl_add_seals(&file, seals).map_err(|e| fail(e.into()))?;
+    memfd::seal(&file).map_err(fail)?;
     Ok(file.into())
 }
 

@@ -20,7 +20,7 @@
 //! - [`seccomp`]: the system calls a job, and a keeper, may make
 //! - [`image`]: what a sandbox sees as its file system
 //! - [`confine`]: how a process that is no sandbox gives up everything but its descriptors
-//! - [`socket`], `sys`: descriptors over sockets; what has no safe form
+//! - [`socket`], [`memfd`], `sys`: descriptors over sockets; files in memory; what has no safe form
 
 pub mod cgroup;
 pub mod client;
@@ -33,6 +33,7 @@ mod instance;
 mod keeper;
 mod kernel;
 mod limits;
+pub mod memfd;
 mod monitor;
 pub mod profile;
 mod proof;
