@@ -9,6 +9,10 @@ use crate::{Notes, Severity};
 
 /// A string that goes on for longer shows a picture, and is looked at as far as that.
 const STRING_BYTES_MAX: usize = 4096;
+/// How often each byte of a text is looked at as one of a string, by and large, and how many are in any
+/// case: strings that follow one another are looked at once, or twice where one lies within another.
+const LOOKS: usize = 8;
+const LOOKS_MIN: usize = 1024 * 1024;
 /// Strings within strings, as programs between two terminals write them.
 const DEPTH_MAX: usize = 4;
 /// Links to these are those of a page; a name without a scheme is text.
@@ -18,53 +22,101 @@ const SCHEMES: [&str; 9] = [
 
 /// Looks at the strings that a terminal would carry out.
 pub(crate) fn check(text: &str, notes: &mut Notes) {
-    check_within(text, 0, notes);
+    let mut left = Left(LOOKS_MIN.max(text.len().saturating_mul(LOOKS)));
+    check_within(text, 0, &mut left, notes);
+    if left.0 == 0 {
+        // Strings follow one another: only where they are made to overlap does this take so long.
+        find(
+            Severity::Suspicious,
+            0,
+            "more strings for a terminal, each within others, than are looked at",
+            notes,
+        );
+    }
 }
 
-fn check_within(text: &str, depth: usize, notes: &mut Notes) {
+/// How many bytes of strings are still looked at.
+struct Left(usize);
+
+impl Left {
+    fn look(&mut self, string: &str) {
+        self.0 = self.0.saturating_sub(string.len());
+    }
+}
+
+fn check_within(text: &str, depth: usize, left: &mut Left, notes: &mut Notes) {
     let bytes = text.as_bytes();
+    let mut ends = Ends::of(text);
     for at in memchr::memchr_iter(0x1b, bytes) {
         match bytes.get(at + 1) {
-            Some(b']') => system(string(&text[at + 2..]), at, notes),
-            Some(b'P') => device(string(&text[at + 2..]), at, depth, notes),
-            Some(b'_') => program(string(&text[at + 2..]), at, notes),
+            _ if left.0 == 0 => return,
+            Some(b']') => system(ends.string(at + 2), at, left, notes),
+            Some(b'P') => device(ends.string(at + 2), at, depth, left, notes),
+            Some(b'_') => program(ends.string(at + 2), at, left, notes),
             Some(b'[') => control(&bytes[at + 2..], at, notes),
             _ => {}
         }
     }
     // The same in one character, of which the first byte is this one.
+    let mut ends = Ends::of(text);
     for at in memchr::memchr_iter(0xc2, bytes) {
         match bytes.get(at + 1) {
-            Some(0x9d) => system(string(&text[at + 2..]), at, notes),
-            Some(0x90) => device(string(&text[at + 2..]), at, depth, notes),
-            Some(0x9f) => program(string(&text[at + 2..]), at, notes),
+            _ if left.0 == 0 => return,
+            Some(0x9d) => system(ends.string(at + 2), at, left, notes),
+            Some(0x90) => device(ends.string(at + 2), at, depth, left, notes),
+            Some(0x9f) => program(ends.string(at + 2), at, left, notes),
             Some(0x9b) => control(&bytes[at + 2..], at, notes),
             _ => {}
         }
     }
 }
 
-/// The string up to its end; one that never ends is none.
-fn string(text: &str) -> &str {
-    let head = decode::head(text, STRING_BYTES_MAX);
-    let mut from = 0;
-    while let Some(found) = memchr::memchr3(0x07, 0x1b, 0xc2, &head.as_bytes()[from..]) {
-        let at = from + found;
-        let ends = match &head.as_bytes()[at..] {
-            // Between two terminals each mark is written twice.
-            [0x1b, 0x1b, ..] => {
-                from = at + 2;
-                continue;
-            }
-            [0x07, ..] | [0xc2, 0x9c, ..] | [0x1b, b'\\', ..] => true,
-            _ => false,
-        };
-        if ends {
-            return &head[..at];
+/// Where the strings of a text end, for strings one after another.
+struct Ends<'a> {
+    text: &'a str,
+    /// The next end that was found, and the place that was looked from.
+    next: Option<usize>,
+    from: usize,
+}
+
+impl<'a> Ends<'a> {
+    fn of(text: &'a str) -> Self {
+        Self {
+            text,
+            next: Some(0),
+            from: 0,
         }
-        from = at + 1;
     }
-    if head.len() < text.len() { head } else { "" }
+
+    /// The string up to its end, as far as it is looked at; a short one that never ends is none.
+    fn string(&mut self, start: usize) -> &'a str {
+        // A mark that stands for itself is never parted: strings begin behind a letter.
+        if self.next.is_some_and(|next| next < start) || self.from > start {
+            self.next = end(self.text.as_bytes(), start);
+            self.from = start;
+        }
+        let rest = &self.text[start..];
+        let head = decode::head(rest, STRING_BYTES_MAX);
+        match self.next {
+            Some(next) if next - start <= head.len() => &rest[..next - start],
+            None if head.len() == rest.len() => "",
+            _ => head,
+        }
+    }
+}
+
+fn end(bytes: &[u8], start: usize) -> Option<usize> {
+    let mut from = start;
+    while let Some(found) = memchr::memchr3(0x07, 0x1b, 0xc2, &bytes[from..]) {
+        let at = from + found;
+        match &bytes[at..] {
+            // Between two terminals each mark is written twice.
+            [0x1b, 0x1b, ..] => from = at + 2,
+            [0x07, ..] | [0xc2, 0x9c, ..] | [0x1b, b'\\', ..] => return Some(at),
+            _ => from = at + 1,
+        }
+    }
+    None
 }
 
 fn find(severity: Severity, at: usize, message: &str, notes: &mut Notes) {
@@ -72,9 +124,18 @@ fn find(severity: Severity, at: usize, message: &str, notes: &mut Notes) {
 }
 
 /// `52;c;...`: what is said to the terminal's own system.
-fn system(string: &str, at: usize, notes: &mut Notes) {
+fn system(string: &str, at: usize, left: &mut Left, notes: &mut Notes) {
     // Terminals pass over other controls, and read a number.
-    let string: String = string.chars().filter(|c| !c.is_control()).collect();
+    let plain = || string.chars().filter(|c| !c.is_control());
+    let begin: String = plain().skip_while(|c| *c == '0').take(5).collect();
+    if !["52;", "8;", "1337;"]
+        .iter()
+        .any(|known| begin.starts_with(known))
+    {
+        return;
+    }
+    left.look(string);
+    let string: String = plain().collect();
     let (number, rest) = string.split_once(';').unwrap_or((&string, ""));
     match number.trim_start_matches('0') {
         "52" if is_clip(rest) => find(
@@ -148,13 +209,17 @@ fn leads_elsewhere(address: &str) -> bool {
 
 /// What is said to the device: keys that type something, and questions that it answers as if they
 /// were typed.
-fn device(string: &str, at: usize, depth: usize, notes: &mut Notes) {
+fn device(string: &str, at: usize, depth: usize, left: &mut Left, notes: &mut Notes) {
+    if !string.starts_with(|c: char| c.is_ascii_digit() || matches!(c, ';' | '$' | 't')) {
+        return;
+    }
+    left.look(string);
     if let Some(inner) = string.strip_prefix("tmux;") {
         if depth < DEPTH_MAX {
             let inner = inner.replace("\u{1b}\u{1b}", "\u{1b}");
             let mut own = Notes::default();
             // Its end is the outer one.
-            check_within(&(inner + "\u{1b}\\"), depth + 1, &mut own);
+            check_within(&(inner + "\u{1b}\\"), depth + 1, left, &mut own);
             notes.absorb(&format!("offset {at}"), own);
         }
         return;
@@ -183,10 +248,11 @@ fn is_question(asked: &str) -> bool {
 }
 
 /// What is said to a program: pictures by kitty, of which some are read from the disk of who looks.
-fn program(string: &str, at: usize, notes: &mut Notes) {
+fn program(string: &str, at: usize, left: &mut Left, notes: &mut Notes) {
     let Some(picture) = string.strip_prefix('G') else {
         return;
     };
+    left.look(string);
     let control = picture.split(';').next().unwrap_or("");
     let control: String = control.chars().filter(|c| !c.is_control()).collect();
     let reads = control
@@ -273,6 +339,29 @@ mod tests {
         for asks in ["\x1b[21t", "\x1b[021;0t", "\u{9b}20t"] {
             let text = format!("\x1b]2;id\x07{asks}");
             assert_eq!(worst(&text), Some(Severity::Suspicious), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn strings_that_overlap_are_not_looked_at_for_ever() {
+        for piece in [
+            "\x1b]8;;",
+            "\u{9d}52;",
+            "\x1bP1\x1b\x1b",
+            "\x1b_G",
+            "\x1bPtmux;\x1b\x1bPtmux;",
+        ] {
+            let text = piece.repeat(2_000_000);
+            assert_eq!(worst(&text), Some(Severity::Suspicious), "{piece:?}");
+        }
+        // Quotation marks that were read in another code, and what says nothing to a terminal.
+        for piece in [
+            "â€œhello there,â€\u{9d} said she. ",
+            "\x1b]",
+            "\x1b]00",
+            "\x1bPx",
+        ] {
+            assert_eq!(worst(&piece.repeat(500_000)), None, "{piece:?}");
         }
     }
 
