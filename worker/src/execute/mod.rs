@@ -262,17 +262,18 @@ impl Started {
                 biased;
                 ended = hear(&self.sandbox) => break ended?,
                 () = &mut cancel, if !asked => Cause::Cancelled,
+                _ = tick.tick() => {
+                    self.sample(&mut disk, &mut disk_full, &mut inodes_full)?;
+                    continue;
+                }
+                () = &mut late => return Err(ExecuteError::KeeperLate),
+                // Last: it reads as long as there is something to read.
                 () = self.streams.flood() => {
                     if asked {
                         continue;
                     }
                     Cause::Output
                 }
-                _ = tick.tick() => {
-                    self.sample(&mut disk, &mut disk_full, &mut inodes_full)?;
-                    continue;
-                }
-                () = &mut late => return Err(ExecuteError::KeeperLate),
             };
             asked = true;
             kill(&self.sandbox, cause).await?;

@@ -47,7 +47,17 @@ pub(super) struct Streams {
     /// What was read, once both have ended.
     read: Option<(Captured, Captured)>,
     flooded: Arc<Notify>,
-    stop: watch::Sender<bool>,
+    stop: watch::Sender<Stop>,
+}
+
+/// What a reader gives up once the job is over: each after the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stop {
+    Nothing,
+    /// Whoever shows the stream is not waited for.
+    Showing,
+    /// Nor is its end.
+    Reading,
 }
 
 impl fmt::Debug for Streams {
@@ -61,7 +71,7 @@ struct Reader {
     keep_max: u64,
     live: Option<mpsc::Sender<Vec<u8>>>,
     flooded: Arc<Notify>,
-    stop: watch::Receiver<bool>,
+    stop: watch::Receiver<Stop>,
 }
 
 impl Streams {
@@ -71,7 +81,7 @@ impl Streams {
         live: Option<Live>,
     ) -> io::Result<(Self, OwnedFd, OwnedFd)> {
         let flooded = Arc::new(Notify::new());
-        let (stop, stopped) = watch::channel(false);
+        let (stop, stopped) = watch::channel(Stop::Nothing);
         let (live_out, live_err) = live.map_or((None, None), |l| (Some(l.stdout), Some(l.stderr)));
         let reader = |keep_max, live| -> io::Result<(Reader, OwnedFd)> {
             let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -110,15 +120,18 @@ impl Streams {
         self.flooded.notified().await;
     }
 
-    /// What was read, when both pipes have ended or `drain` has passed.
+    /// What was read, when both pipes have ended or `drain` has passed twice: once for whoever shows
+    /// the streams, and once for the pipes alone.
     pub(super) async fn finish(mut self, drain: Duration) -> (Captured, Captured) {
         if let Some(read) = self.read {
             return read;
         }
-        if let Ok(read) = tokio::time::timeout(drain, &mut self.reading).await {
-            return read;
+        for stop in [Stop::Showing, Stop::Reading] {
+            if let Ok(read) = tokio::time::timeout(drain, &mut self.reading).await {
+                return read;
+            }
+            self.stop.send_replace(stop);
         }
-        self.stop.send_replace(true);
         self.reading.await
     }
 }
@@ -132,9 +145,10 @@ impl Reader {
         loop {
             let read = tokio::select! {
                 read = self.pipe.read(&mut buffer) => read,
-                stopped = self.stop.wait_for(|stop| *stop) => match stopped {
-                    Ok(_) | Err(_) => return captured,
-                },
+                _ = self.stop.wait_for(|stop| *stop >= Stop::Reading) => {
+                    captured.truncated = true;
+                    return captured;
+                }
             };
             let n = match read {
                 Ok(0) => return captured,
@@ -155,7 +169,7 @@ impl Reader {
                 // does; it holds nothing back once the job is over.
                 let passed = tokio::select! {
                     passed = live.send(buffer[..n].to_vec()) => passed.is_ok(),
-                    _ = self.stop.wait_for(|stop| *stop) => false,
+                    _ = self.stop.wait_for(|stop| *stop >= Stop::Showing) => false,
                 };
                 if !passed {
                     self.live = None;
@@ -181,6 +195,45 @@ impl Captured {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kiln_protocol::limits::LimitRequest;
+    use std::fs::File;
+    use std::io::Write as _;
+
+    #[tokio::test]
+    async fn whoever_shows_a_stream_slowly_costs_none_of_it() {
+        let profiles = kiln_warden::profile::Profiles::built_in();
+        let profile = profiles.get("command").expect("it is built in");
+        let limits = profile.limits.resolve(&LimitRequest::default());
+        let (stdout, shown) = mpsc::channel(1);
+        let (stderr, _) = mpsc::channel(1);
+        let live = Live { stdout, stderr };
+        let (streams, out, err) =
+            Streams::open(&limits.expect("in bounds"), Some(live)).expect("pipes");
+        drop(err);
+        let job = std::thread::spawn(move || File::from(out).write_all(&vec![b'x'; 300_000]));
+        let (out, _) = streams.finish(Duration::from_millis(50)).await;
+        job.join().expect("no panic").expect("it is read");
+        assert_eq!(
+            (out.bytes.len(), out.total_bytes, out.truncated),
+            (300_000, 300_000, false)
+        );
+        drop(shown);
+    }
+
+    #[tokio::test]
+    async fn a_pipe_that_somebody_keeps_open_is_given_up_and_said_to_be_cut() {
+        let profiles = kiln_warden::profile::Profiles::built_in();
+        let profile = profiles.get("command").expect("it is built in");
+        let limits = profile.limits.resolve(&LimitRequest::default());
+        let (streams, out, err) = Streams::open(&limits.expect("in bounds"), None).expect("pipes");
+        drop(err);
+        let mut kept = File::from(out);
+        kept.write_all(b"abc").expect("there is room");
+        let (out, err) = streams.finish(Duration::from_millis(50)).await;
+        assert_eq!((&*out.bytes, out.truncated), (&b"abc"[..], true));
+        assert!(!err.truncated);
+        drop(kept);
+    }
 
     #[test]
     fn bytes_past_the_limit_are_dropped_and_counted() {
