@@ -32,6 +32,7 @@ pub mod egress;
 pub mod engine;
 pub mod execute;
 pub mod fault;
+mod heavy;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod hostile_bytes;
 pub mod intake;

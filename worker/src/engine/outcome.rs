@@ -2,6 +2,7 @@
 
 use super::types::Delivered;
 use crate::execute::Run;
+use crate::heavy;
 use crate::report::answer::now_unix_ms;
 use crate::report::{self, Ending, Evidence};
 use crate::screen::table::Fate;
@@ -166,10 +167,10 @@ fn evidence(run: &Run, kept: &Kept) -> Evidence {
 }
 
 fn stream(kept: KeptStream) -> StreamReport {
-    match kept.withheld {
+    heavy::work(kept.raw.len(), || match kept.withheld {
         None => StreamReport::new(&kept.raw, kept.total_bytes, kept.object),
         Some((shown, _)) => StreamReport::withheld(&kept.raw, kept.total_bytes, &shown),
-    }
+    })
 }
 
 /// A warning for each thing that the gate did not let out.

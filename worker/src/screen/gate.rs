@@ -9,6 +9,7 @@ use super::{Cleared, Kind, Outputs, Parts, ScreenError, ScreenedFile, ScreenedSt
 use crate::collect::RawFile;
 use crate::config::ClamdAddress;
 use crate::execute::{Captured, memfd};
+use crate::heavy;
 use futures_util::future::join_all;
 use std::fs::File;
 use std::path::PathBuf;
@@ -298,7 +299,9 @@ fn spooled(name: &'static str, captured: &Captured) -> Result<Option<File>, Scre
     if captured.bytes.len() <= wire::INLINE_MAX {
         return Ok(None);
     }
-    let file = memfd::sealed(name, &captured.bytes);
+    let file = heavy::work(captured.bytes.len(), || {
+        memfd::sealed(name, &captured.bytes)
+    });
     file.map(|file| Some(file.into()))
         .map_err(|source| ScreenError::Hand { name, source })
 }

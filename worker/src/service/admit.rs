@@ -6,6 +6,7 @@
 use super::encoding::{self, Decoded};
 use super::reply::{self, Reply};
 use crate::egress::allow::Ceiling;
+use crate::heavy;
 use crate::intake::{Header, Properties, Source};
 use crate::report::answer::now_unix_ms;
 use crate::report::whose;
@@ -99,7 +100,7 @@ pub(super) fn admit(
         mut job,
         mut warnings,
         ..
-    } = match decode(&body, &admission) {
+    } = match heavy::work(body.len(), || decode(&body, &admission)) {
         Ok(accepted) => accepted,
         Err(rejection) => return parties.refuse(&rejection),
     };

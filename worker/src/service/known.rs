@@ -3,6 +3,7 @@
 use super::Service;
 use super::admit::Request;
 use super::waiting::Lost;
+use crate::heavy;
 use crate::intake::ticket::Ticket;
 use crate::report::whose;
 use crate::store::ledger::{Acceptance, KeyHolder};
@@ -82,10 +83,12 @@ impl Service {
             tenant: TenantRule::Default(job.tenant.clone()),
             class: None,
         };
-        Ok(match decode(&document, &admission) {
-            Ok(accepted) => Known::Again(Box::new(accepted.job)),
-            Err(rejection) => Known::Refused(rejection),
-        })
+        Ok(
+            match heavy::work(document.len(), || decode(&document, &admission)) {
+                Ok(accepted) => Known::Again(Box::new(accepted.job)),
+                Err(rejection) => Known::Refused(rejection),
+            },
+        )
     }
 
     /// What the first job of the same tenant and key has come to.

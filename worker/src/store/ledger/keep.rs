@@ -2,6 +2,7 @@
 
 use super::{Committed, Ledger};
 use crate::execute::memfd;
+use crate::heavy;
 use crate::screen::table::Fate;
 use crate::screen::{Cleared, Parts, ScreenedFile, ScreenedStream};
 use crate::store::folder::{Kept, KeptFile, KeptStream};
@@ -129,7 +130,8 @@ impl Ledger {
     }
 
     async fn upload_bytes(&self, key: &str, raw: &[u8]) -> Result<(), StoreError> {
-        let file = memfd::sealed("stream", raw).map_err(|source| StoreError::Local {
+        let sealed = heavy::work(raw.len(), || memfd::sealed("stream", raw));
+        let file = sealed.map_err(|source| StoreError::Local {
             key: key.to_owned(),
             source,
         })?;
