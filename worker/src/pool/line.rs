@@ -52,14 +52,20 @@ impl Line {
             .is_none_or(|first| Some(first.number) == number)
     }
 
-    /// Whether a sandbox is for this job rather than for one before it.
-    pub(super) fn may_take(&self, number: Option<u64>, suits: impl Fn(&Order) -> bool) -> bool {
+    /// Whether a sandbox is for this job rather than for one before it. Where one is `coming`, the
+    /// first needs no place of another's.
+    pub(super) fn may_take(
+        &self,
+        number: Option<u64>,
+        coming: bool,
+        suits: impl Fn(&Order) -> bool,
+    ) -> bool {
         let mut before = self
             .waiting
             .iter()
             .take_while(|turn| Some(turn.number) != number)
             .enumerate();
-        before.all(|(at, turn)| !suits(&turn.order) && (at > 0 || turn.has_room))
+        before.all(|(at, turn)| !suits(&turn.order) && (at > 0 || turn.has_room || coming))
     }
 
     /// Whether the first, which is this job, is to have a sandbox ended for it: once.
@@ -107,17 +113,20 @@ mod tests {
     #[test]
     fn who_comes_later_passes_nobody() {
         let mut line = Line::default();
-        assert!(line.is_first(None) && line.may_take(None, |_| true));
+        assert!(line.is_first(None) && line.may_take(None, false, |_| true));
         let (first, wake) = line.join(&order("a"));
         let (second, later) = line.join(&order("a"));
         assert!(line.is_first(Some(first)) && !line.is_first(Some(second)));
-        assert!(line.may_take(Some(first), |_| true));
-        assert!(!line.may_take(Some(second), |_| true));
-        assert!(!line.may_take(None, |_| true), "it has not even joined");
+        assert!(line.may_take(Some(first), false, |_| true));
+        assert!(!line.may_take(Some(second), false, |_| true));
+        assert!(
+            !line.may_take(None, false, |_| true),
+            "it has not even joined"
+        );
         line.wake_for(|_| true);
         assert!(woken(&wake) && !woken(&later));
         line.leave(first);
-        assert!(line.may_take(Some(second), |_| true));
+        assert!(line.may_take(Some(second), false, |_| true));
         line.wake_first();
         assert!(woken(&later));
     }
@@ -129,7 +138,7 @@ mod tests {
         let (second, later) = line.join(&order("b"));
         let of_b = |order: &Order| &*order.tenant == "b";
         assert!(
-            !line.may_take(Some(second), of_b),
+            !line.may_take(Some(second), false, of_b),
             "the first needs its place"
         );
         line.wake_for(of_b);
@@ -137,7 +146,7 @@ mod tests {
         assert!(!line.take_room(second), "it is not its turn");
         assert!(line.take_room(first));
         assert!(!line.take_room(first), "one sandbox ends for it, not all");
-        assert!(line.may_take(Some(second), of_b));
-        assert!(line.may_take(Some(first), |_| true));
+        assert!(line.may_take(Some(second), false, of_b));
+        assert!(line.may_take(Some(first), false, |_| true));
     }
 }

@@ -66,9 +66,9 @@ impl Shelf {
         suits: impl Fn(&Sandbox<Warm>, &Order) -> bool,
     ) -> Look {
         // The one that was used last: its pages are the warmest.
-        let line = &self.line;
+        let (line, coming) = (&self.line, self.coming > 0);
         let found = self.waiting.iter().rposition(|sandbox| {
-            suits(sandbox, order) && line.may_take(number, |other| suits(sandbox, other))
+            suits(sandbox, order) && line.may_take(number, coming, |other| suits(sandbox, other))
         });
         if let Some(sandbox) = found.and_then(|at| self.waiting.remove(at)) {
             return Look::Found(Box::new(sandbox));
@@ -85,6 +85,8 @@ impl Shelf {
         };
         if self.coming == 0 && !self.waiting.is_empty() && self.line.take_room(number) {
             self.make_room();
+            // What is left is for those behind it.
+            self.rouse(suits);
         }
         answer
     }
