@@ -148,3 +148,53 @@ impl Noted {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the stager's filter answers to a call of a machine.
+    fn answer(number: u32, machine: u32) -> u32 {
+        let (mut at, mut value) = (0, 0);
+        loop {
+            let step = STAGER[at];
+            let code = u32::from(step.code);
+            at += 1;
+            if code == libc::BPF_LD | libc::BPF_W | libc::BPF_ABS {
+                value = match step.k {
+                    0 => number,
+                    4 => machine,
+                    other => panic!("it looks at offset {other}"),
+                };
+            } else if code == libc::BPF_RET | libc::BPF_K {
+                return step.k;
+            } else {
+                let holds = if code == libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K {
+                    value == step.k
+                } else {
+                    assert_eq!(code, libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K);
+                    value >= step.k
+                };
+                at += usize::from(if holds { step.jt } else { step.jf });
+            }
+        }
+    }
+
+    #[test]
+    fn the_stager_may_make_its_calls_and_no_other() {
+        const X86_64: u32 = 0xc000_003e;
+        const I386: u32 = 0x4000_0003;
+        const X32: u32 = 0x4000_0000;
+        let is_its = |number| calls::STAGER.contains(&libc::c_long::from(number));
+        for number in (0..1024).chain([u32::MAX]).chain(X32..X32 + 1024) {
+            let wanted = if is_its(number) {
+                libc::SECCOMP_RET_ALLOW
+            } else {
+                libc::SECCOMP_RET_KILL_PROCESS
+            };
+            assert_eq!(answer(number, X86_64), wanted, "call {number}");
+            assert_eq!(answer(number, I386), libc::SECCOMP_RET_KILL_PROCESS);
+        }
+        assert!(calls::STAGER.is_sorted());
+    }
+}

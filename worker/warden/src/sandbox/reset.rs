@@ -19,7 +19,7 @@ impl Sandbox {
                 scratch,
                 ..
             } if cell.generation == generation => {
-                // The last descriptor of the cell's tmpfs: its pages go now.
+                // Of the cell's tmpfs the keeper alone holds something now, until `Finish`.
                 drop(scratch);
                 let now = Instant::now();
                 self.drain(shared, golden, cell, now, now + ANSWER_MAX)
