@@ -1,12 +1,15 @@
 //! What R makes of a file that it wrote: data, or code that runs when the file is read.
 //!
 //! The three forms of R's serialization (`saveRDS`, `save`) are walked item by item to their end. A
-//! promise that nobody has kept yet runs its expression as soon as anybody looks at the object.
+//! promise that nobody has kept yet runs its expression as soon as anybody looks at the object. That
+//! of a variable runs as that variable is used: functions leave such arguments behind in models.
 
 mod items;
+mod seen;
 
-use crate::{Budget, Notes, Severity, Unscannable};
+use crate::{Budget, Notes, Unscannable};
 use items::{Form, Reader};
+use seen::Seen;
 
 /// Ways of keeping vectors that R has itself: any other one is looked up by its name when it is read,
 /// and one of these opens a file.
@@ -23,7 +26,7 @@ const VECTORS: [&[u8]; 10] = [
     b"wrap_list",
 ];
 
-/// A cell of an environment whose value is what a function gives.
+/// A cell whose value is what a function gives; variables of classes of references are such.
 const ACTIVE: u32 = 1 << 27;
 const HAS_ATTRIBUTES: u32 = 1 << 9;
 const HAS_TAG: u32 = 1 << 10;
@@ -74,6 +77,10 @@ enum Task {
     Items(usize),
     /// The value of a promise.
     Kept,
+    /// The variables of an environment, those that are spread over lists, the value of one.
+    Frame,
+    Frames(Option<usize>),
+    Variable,
     /// How a vector is kept: its class, the package of it, a number.
     Way,
     WayName,
@@ -98,48 +105,6 @@ pub(crate) fn check(
     let end = walk.all(budget);
     walk.seen.tell(notes);
     end.map(|()| walk.reader.at())
-}
-
-#[derive(Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is one thing that was seen"
-)]
-struct Seen {
-    promise: bool,
-    active: bool,
-    compiled: bool,
-    way: bool,
-}
-
-impl Seen {
-    fn tell(&self, notes: &mut Notes) {
-        let told = [
-            (
-                self.promise,
-                Severity::Malicious,
-                "data of R with a promise that is not kept yet: its code runs when the data is read",
-            ),
-            (
-                self.active,
-                Severity::Suspicious,
-                "data of R with a value that a function gives whenever it is looked at",
-            ),
-            (
-                self.compiled,
-                Severity::Suspicious,
-                "data of R with compiled code",
-            ),
-            (
-                self.way,
-                Severity::Suspicious,
-                "data of R with a vector that is kept in an unusual way, which is looked up by its name",
-            ),
-        ];
-        for (_, severity, message) in told.into_iter().filter(|(seen, ..)| *seen) {
-            notes.find("rdata.code", severity, "", message);
-        }
-    }
 }
 
 struct Walk<'a> {
@@ -192,6 +157,22 @@ impl Walk<'_> {
                 let flags = self.reader.number()?;
                 self.seen.promise |= matches!(flags & 0xff, 251 | 252);
                 self.item(flags)
+            }
+            Task::Frame | Task::Frames(None) => self.variables(task),
+            Task::Frames(Some(count)) => {
+                if let Some(left) = count.checked_sub(1) {
+                    self.todo.extend([Task::Frames(Some(left)), Task::Frame]);
+                }
+                Some(())
+            }
+            Task::Variable => {
+                let flags = self.reader.number()?;
+                if flags & 0xff != 5 {
+                    return self.item(flags);
+                }
+                self.seen.late = true;
+                self.cell(flags, Task::Item, Task::Item);
+                Some(())
             }
             Task::Way => {
                 let flags = self.reader.number()?;
@@ -303,15 +284,13 @@ impl Walk<'_> {
             4 => {
                 reader.number()?;
                 self.names.push(None);
-                self.todo.push(Task::Items(4));
+                let parts = [Task::Item, Task::Frames(None), Task::Frame, Task::Item];
+                self.todo.extend(parts);
                 return Some(());
             }
             kind @ (2 | 3 | 5 | 6 | 17) => {
-                self.seen.active |= kind == 2 && flags & ACTIVE != 0;
                 let value = if kind == 5 { Task::Kept } else { Task::Item };
-                self.todo.extend([Task::Item, value]);
-                let before = usize::from(attributes) + usize::from(flags & HAS_TAG != 0);
-                self.todo.push(Task::Items(before));
+                self.cell(flags, value, Task::Item);
                 return Some(());
             }
             238 => {
@@ -321,6 +300,35 @@ impl Walk<'_> {
             _ => {}
         }
         self.vector(flags, attributes)
+    }
+
+    /// What has attributes and a name before its two parts.
+    fn cell(&mut self, flags: u32, first: Task, second: Task) {
+        self.seen.active |= flags & 0xff == 2 && flags & ACTIVE != 0;
+        let before = (flags & HAS_ATTRIBUTES != 0, flags & HAS_TAG != 0);
+        let before = usize::from(before.0) + usize::from(before.1);
+        self.todo.extend([second, first, Task::Items(before)]);
+    }
+
+    /// The variables of an environment: a list of them, or a vector of lists.
+    fn variables(&mut self, task: &Task) -> Option<()> {
+        let flags = self.reader.number()?;
+        match (task, flags & 0xff) {
+            (Task::Frame, 2) => {
+                self.seen.late |= flags & ACTIVE != 0;
+                self.cell(flags & !ACTIVE, Task::Variable, Task::Frame);
+                Some(())
+            }
+            (Task::Frames(_), 19) => {
+                if flags & HAS_ATTRIBUTES != 0 {
+                    self.todo.push(Task::Item);
+                }
+                let length = self.reader.values()?;
+                self.todo.push(Task::Frames(Some(length)));
+                Some(())
+            }
+            _ => self.item(flags),
+        }
     }
 
     /// Everything whose attributes follow it.

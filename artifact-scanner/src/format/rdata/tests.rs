@@ -54,7 +54,7 @@ fn a_promise_that_is_not_kept_runs_when_it_is_read() {
     let promise = [numbers(&[5, 252]), call()].concat();
     let malicious = Ok(Some(Severity::Malicious));
     judge(&file(&promise), malicious);
-    // As an element, as an attribute, in an environment, behind a vector of the long form.
+    // As an element, as an attribute, behind a vector of the long form.
     judge(
         &file(&[numbers(&[19, 1]), promise.clone()].concat()),
         malicious,
@@ -66,13 +66,6 @@ fn a_promise_that_is_not_kept_runs_when_it_is_read() {
         numbers(&[254]),
     ];
     judge(&file(&attribute.concat()), malicious);
-    let environment = [
-        numbers(&[4, 0, 242, 0x402]),
-        symbol("a"),
-        promise.clone(),
-        numbers(&[254; 3]),
-    ];
-    judge(&file(&environment.concat()), malicious);
     let long = [numbers(&[19, 2, 13, -1, 0, 1, 7]), promise.clone()].concat();
     judge(&file(&long), malicious);
     // As a call of compiled code.
@@ -143,6 +136,47 @@ fn data_calls_and_functions_are_data() {
 }
 
 #[test]
+fn variables_that_were_not_used_yet_are_what_functions_leave_behind() {
+    let promise = [numbers(&[5, 252]), call()].concat();
+    let variable = [
+        &numbers(&[0x402])[..],
+        &symbol("a"),
+        &promise,
+        &numbers(&[254]),
+    ]
+    .concat();
+    let lists = [numbers(&[19, 2, 254]), variable.clone()].concat();
+    let environment = |frame: &[u8], lists: &[u8]| {
+        file(&[&numbers(&[4, 0, 242])[..], frame, lists, &numbers(&[254])].concat())
+    };
+    let none = numbers(&[254]);
+    let active = Ok(Some(Severity::Active));
+    judge(&environment(&variable, &none), active);
+    judge(&environment(&none, &lists), active);
+    let function = [
+        numbers(&[0x402 | 1 << 27]),
+        symbol("a"),
+        numbers(&[254, 254]),
+    ];
+    judge(&environment(&function.concat(), &none), active);
+    // What a variable holds is no variable.
+    let malicious = Ok(Some(Severity::Malicious));
+    let element = [
+        &numbers(&[0x402])[..],
+        &symbol("a"),
+        &numbers(&[19, 1]),
+        &promise,
+        &none,
+    ]
+    .concat();
+    judge(&environment(&element, &none), malicious);
+    judge(&environment(&promise, &none), malicious);
+    let list = [numbers(&[19, 1]), promise].concat();
+    judge(&environment(&none, &list), malicious);
+    judge(&environment(&list, &none), malicious);
+}
+
+#[test]
 fn compiled_code_active_values_and_files_as_vectors_are_told() {
     let suspicious = Ok(Some(Severity::Suspicious));
     let compiled = [
@@ -152,7 +186,7 @@ fn compiled_code_active_values_and_files_as_vectors_are_told() {
     ];
     judge(
         &file(&[compiled.concat(), numbers(&[13, 0])].concat()),
-        suspicious,
+        Ok(Some(Severity::Active)),
     );
     let active = [
         numbers(&[0x402 | 1 << 27]),
