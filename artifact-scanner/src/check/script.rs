@@ -9,7 +9,7 @@ mod short;
 use super::decode;
 use crate::Severity;
 use goes::{sends_by_name, sends_directly, sends_out};
-use near::{near, sends_near};
+use near::{names_near, near, sends_near};
 
 /// What is said of a script: how bad, and why.
 pub(crate) type Judgement = (Severity, &'static str);
@@ -196,7 +196,7 @@ fn smuggles(bare: &str) -> bool {
     let heads = ["tvqq", "tvoa", "tvpq", "uesdb", "f0vmr", "0m8r4k", "n3q8r"];
     let named = programs
         .iter()
-        .any(|program| near(bare, &["download"], &[program]));
+        .any(|program| names_near(bare, &["download"], program));
     let held = heads
         .iter()
         .any(|head| has(&format!("'{head}")) || has(&format!("\"{head}")));
@@ -216,11 +216,11 @@ fn obfuscated(bare: &str) -> Option<Judgement> {
         "settimeout(atob",
         "[\"eval\"]",
         "['eval']",
-        "constructor(",
         "import(",
     ]
     .iter()
-    .any(|word| has(word));
+    .any(|word| has(word))
+        || calls_constructor(bare);
     let decodes = [
         "atob(",
         "unescape(",
@@ -287,6 +287,34 @@ fn obfuscated(bare: &str) -> Option<Judgement> {
         return Some((Severity::Suspicious, "its names are written as codes"));
     }
     has("eval(").then_some((Severity::Suspicious, "it runs text as code"))
+}
+
+/// Whether a function is made of text by its `constructor`. That of a class has a body behind its
+/// arguments, and nothing takes its value.
+fn calls_constructor(bare: &str) -> bool {
+    const TAKES: [&str; 6] = ["return", "new", "yield", "await", "throw", "=>"];
+    bare.match_indices("constructor(").any(|(at, word)| {
+        let before = &bare[..at];
+        let is_taken = before.ends_with(|c: char| !(c.is_alphanumeric() || "{};/*_$".contains(c)))
+            || TAKES.iter().any(|taker| before.ends_with(taker));
+        is_taken || !behind_arguments(&bare[at + word.len()..]).starts_with('{')
+    })
+}
+
+/// What stands behind the bracket that closes; nothing where none does.
+fn behind_arguments(text: &str) -> &str {
+    let (mut depth, mut quote) = (0, None);
+    for (at, byte) in text.bytes().enumerate().take(1000) {
+        match (quote, byte) {
+            (Some(open), _) => quote = Some(open).filter(|open| *open != byte),
+            (None, b'"' | b'\'' | b'`') => quote = Some(byte),
+            (None, b'(') => depth += 1,
+            (None, b')') if depth == 0 => return &text[at + 1..],
+            (None, b')') => depth -= 1,
+            _ => {}
+        }
+    }
+    ""
 }
 
 #[cfg(test)]

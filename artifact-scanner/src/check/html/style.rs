@@ -10,7 +10,7 @@ pub(in super::super) fn style(text: &str, notes: &mut Notes) {
     let text = unescaped(text);
     let plain: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     let bare = plain.to_ascii_lowercase();
-    if bare.contains("javascript:")
+    if runs_address(&bare)
         || bare.contains("expression(") && bare.contains("alert")
         || bare.contains("-moz-binding:url(")
         || bare.contains("behavior:url(")
@@ -75,6 +75,15 @@ pub(in super::super) fn style(text: &str, notes: &mut Notes) {
             "a style sheet loads from another host",
         );
     }
+}
+
+/// Whether an address is code; a selector may ask for links that are, or be of a class of such a name.
+fn runs_address(bare: &str) -> bool {
+    bare.match_indices("javascript:").any(|(at, _)| {
+        let before = bare[..at].trim_end_matches(['"', '\'']);
+        let is_named = bare[..at].ends_with(|c: char| c.is_alphanumeric() || "_-.#".contains(c));
+        !is_named && !before.ends_with('=')
+    })
 }
 
 /// Undoes `\75rl`: a backslash before up to six digits, or before any other character.

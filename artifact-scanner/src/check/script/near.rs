@@ -13,6 +13,17 @@ pub(super) fn near(bare: &str, first: &[&str], second: &[&str]) -> bool {
     })
 }
 
+/// As [`near`], of the ending of a name: `.bat` is none in `.batch`.
+pub(super) fn names_near(bare: &str, first: &[&str], ending: &str) -> bool {
+    let is_open = ending.ends_with(|c: char| c.is_ascii_alphanumeric());
+    any_around(bare, first, |around, _| {
+        memmem::find_iter(around, ending.as_bytes()).any(|at| {
+            let behind = around.get(at + ending.len());
+            !(is_open && behind.is_some_and(u8::is_ascii_alphanumeric))
+        })
+    })
+}
+
 /// As [`near`]; a word that sends does not count where it fetches a file beside the page, whose
 /// address is written out in full.
 pub(super) fn sends_near(bare: &str, first: &[&str], sends: &[&str]) -> bool {
@@ -29,7 +40,7 @@ pub(super) fn sends_near(bare: &str, first: &[&str], sends: &[&str]) -> bool {
     })
 }
 
-fn any_around(bare: &str, words: &[&str], test: impl Fn(&[u8], bool) -> bool) -> bool {
+pub(super) fn any_around(bare: &str, words: &[&str], test: impl Fn(&[u8], bool) -> bool) -> bool {
     words.iter().any(|word| {
         memmem::find_iter(bare.as_bytes(), word.as_bytes())
             .take(200)

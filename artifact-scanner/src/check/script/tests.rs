@@ -143,3 +143,48 @@ fn letters_as_codes_hide_a_name_and_angles_of_tags_do_not() {
         assert_eq!(judge(script).0, wanted, "{script}");
     }
 }
+
+#[test]
+fn what_libraries_do_by_the_way_is_fine() {
+    for (script, wanted) in [
+        (
+            "class A { constructor(a, b = f('(')) { this.a = decodeURIComponent(a) } }",
+            Severity::Active,
+        ),
+        (
+            "[].constructor.constructor(atob('YQ=='))()",
+            Severity::Malicious,
+        ),
+        (
+            "class A { constructor(a) {} } with (f) { constructor(atob('YQ==){'))() }",
+            Severity::Malicious,
+        ),
+        (
+            "with (f) g = constructor(atob('YQ=='))\n{}g()",
+            Severity::Malicious,
+        ),
+        ("window.open('https://get.webgl.org')", Severity::Active),
+        (
+            "m = new Image(9, 9); m.onload = f; m.src = `https://cdn.jsdelivr.net/a/${n}.svg`",
+            Severity::Active,
+        ),
+        (
+            "m = new Image(9, 9); m.onload = f; m.src = `https://a.invalid/${n}.svg`",
+            Severity::Suspicious,
+        ),
+        (
+            "window.open('https://get.webgl.org.invalid')",
+            Severity::Suspicious,
+        ),
+        (
+            "c.batchSize = 'auto'; a.download = n; a.href = URL.createObjectURL(new Blob([t]))",
+            Severity::Active,
+        ),
+        (
+            "a.download = `x.bat`; a.href = URL.createObjectURL(new Blob([t]))",
+            Severity::Malicious,
+        ),
+    ] {
+        assert_eq!(judge(script).0, wanted, "{script}");
+    }
+}
