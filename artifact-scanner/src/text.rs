@@ -74,7 +74,19 @@ fn is_text(text: &str) -> bool {
 /// byte in fifty, and never NUL, which ends what others read.
 fn has_few_controls(bytes: &[u8]) -> bool {
     let controls = bytes.iter().filter(|byte| is_control(**byte)).count();
+    let controls = controls - terminal_strings(bytes);
     controls * 50 <= bytes.len() && memchr::memchr(0, bytes).is_none()
+}
+
+/// How many strings for a terminal end with a bell: titles, links, how far a work is.
+fn terminal_strings(bytes: &[u8]) -> usize {
+    let ends = |at: &usize| {
+        let mut behind = bytes[at + 2..].iter();
+        behind.find(|byte| byte.is_ascii_control()) == Some(&7)
+    };
+    memchr::memmem::find_iter(bytes, b"\x1b]")
+        .filter(ends)
+        .count()
 }
 
 /// Whether bytes that are not UTF-8 may be text of an older code. Of these some have hardly a letter
@@ -149,6 +161,9 @@ mod tests {
         let rings = format!("{}\x07\x0f\n", "done ".repeat(20));
         check(rings.as_bytes(), Some(&rings));
         check(b"done\x07\x0f\n", None);
+        let titled = "\x1b]0;a@b: ~\x07$ \x1b]133;B\x07ls\n";
+        check(titled.as_bytes(), Some(titled));
+        check(b"\x1b]\x1b]0;a\x07\x07\n", None);
         check(format!("{}\0\n", "done ".repeat(20)).as_bytes(), None);
         check(b"\x89PNG\r\n\x1a\n", None);
     }

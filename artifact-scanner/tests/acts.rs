@@ -95,6 +95,11 @@ fn texts() {
             Verdict::Clean,
         ),
         (
+            "a.log",
+            "\x1b]0;a@b: ~\x07$ \x1b]9;4;1;50\x07\x1b]133;B\x07ls\n",
+            Verdict::Clean,
+        ),
+        (
             "a.txt",
             "REGEDIT4\n\n[HKEY_CURRENT_USER\\a]\n",
             Verdict::Malicious,

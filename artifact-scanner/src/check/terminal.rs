@@ -16,9 +16,21 @@ const LOOKS_MIN: usize = 1024 * 1024;
 /// Strings within strings, as programs between two terminals write them.
 const DEPTH_MAX: usize = 4;
 /// Links to these are those of a page; a name without a scheme is text.
-const SCHEMES: [&str; 9] = [
-    "http", "https", "file", "mailto", "ftp", "ftps", "doi", "man", "info",
+const SCHEMES: [&str; 19] = [
+    "http", "https", "file", "mailto", "ftp", "ftps", "sftp", "doi", "man", "info", "urn", "s3",
+    "s3a", "gs", "gcs", "hdfs", "abfs", "abfss", "dbfs",
 ];
+
+/// Editors that are asked to show a file: `EDITOR://file/PATH`, `EDITOR://open?file=PATH`.
+const EDITORS: [&str; 6] = [
+    "vscode",
+    "vscode-insiders",
+    "vscodium",
+    "cursor",
+    "windsurf",
+    "zed",
+];
+const OPENERS: [&str; 6] = ["idea", "pycharm", "phpstorm", "txmt", "subl", "mvim"];
 
 /// Looks at the strings that a terminal would carry out.
 pub(crate) fn check(text: &str, notes: &mut Notes) {
@@ -203,7 +215,12 @@ fn leads_elsewhere(address: &str) -> bool {
     // Who lists files names the machine they are on, and no port of it.
     let elsewhere = lower == "file" && host.contains('@');
     // What an editor is asked to show.
-    let shown = lower == "vscode" && rest.starts_with("//file/");
+    let shown = EDITORS.contains(&lower.as_str()) && rest.starts_with("//file/")
+        || OPENERS.contains(&lower.as_str())
+            && ["//open?file=/", "//open?url=file://"]
+                .iter()
+                .any(|start| rest.starts_with(start))
+        || lower == "localhost" && rest.starts_with(|c: char| c.is_ascii_digit());
     is_scheme && !rest.is_empty() && !shown && (elsewhere || !SCHEMES.contains(&lower.as_str()))
 }
 
@@ -317,6 +334,8 @@ mod tests {
                         "8;;javascript:alert(1)",
                         "8;id=a;Ms-Officecmd:{}",
                         "8;;vscode://a/b",
+                        "8;;cursor://anysphere.deeplink/a",
+                        "8;;idea://open?url=b",
                         "8;;file://a.invalid@80/s/x",
                         "1337;File=name=YQ==;size=3:YWJj",
                         "1337;Copy=:aWQK",
@@ -374,6 +393,8 @@ mod tests {
             "\x1b]8;id=1;file:///home/a/b.py\x07b.py\x1b]8;;\x07",
             "\x1b]8;;file://host/home/a/b.py\x07b.py\x1b]8;;\x07",
             "\x1b]8;;man:ls(1)\x07ls\x1b]8;;\x07\x1b]8;;vscode://file/a/b.py:3\x07b.py\x1b]8;;\x07",
+            "\x1b]8;;s3://a/b\x07x\x1b]8;;\x07\x1b]8;;localhost:8888/lab\x07x\x1b]8;;\x07",
+            "\x1b]8;;pycharm://open?file=/a.py&line=3\x07x\x1b]8;;cursor://file/a.py:3\x07x\x1b]8;;\x07",
             "\x1b]8;;a.html#b:c\x07x\x1b]8;;\x07 \x1b]8;;mailto:a@b.invalid\x07x\x1b]8;;\x07",
             "\x1b]9;4;1;50\x1b\\\x1b]133;A\x07\x1b]7;file://host/tmp\x1b\\",
             "\x1bP$qm\x1b\\\x1bP$q q\x1b\\\x1bP+q544e\x1b\\\x1bP0;0;0q#0;2;0;0;0~-\x1b\\",
