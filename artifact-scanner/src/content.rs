@@ -299,9 +299,19 @@ fn as_promised(subject: &Subject<'_>, end: Result<(), Unscannable>) -> Result<()
     let promised = subject.is_claimed || claim::of(subject.ending) != claim::Claim::Nothing;
     let prose = matches!(subject.ending, "txt" | "log" | "rst" | "tex");
     match end {
-        Err(Unscannable::Corrupt) if !promised || prose => Ok(()),
+        Err(Unscannable::Corrupt) if !promised || prose || is_commented(subject) => Ok(()),
         end => end,
     }
+}
+
+/// Settings that are read as JSON with comments, which the tools themselves write.
+fn is_commented(subject: &Subject<'_>) -> bool {
+    let path = subject.name.to_ascii_lowercase();
+    let mut parts = path.rsplit('/');
+    let (name, folder) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
+    let known = ["tsconfig", "jsconfig", "devcontainer.", ".devcontainer."];
+    subject.ending == "json"
+        && (folder == ".vscode" || known.iter().any(|start| name.starts_with(start)))
 }
 
 /// Elements of pages and drawings act under whatever root; documents may be written as one text.

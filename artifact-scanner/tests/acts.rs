@@ -95,6 +95,16 @@ fn texts() {
             Verdict::Clean,
         ),
         (
+            ".devcontainer/devcontainer.json",
+            "// of a container\n{\"image\": \"a\",}\n",
+            Verdict::Clean,
+        ),
+        (
+            "a.json",
+            "// of a table\n{\"image\": \"a\"}\n",
+            Verdict::Unscannable,
+        ),
+        (
             "a.log",
             "\x1b]0;a@b: ~\x07$ \x1b]9;4;1;50\x07\x1b]133;B\x07ls\n",
             Verdict::Clean,

@@ -16,6 +16,12 @@ const INSTALLED: [&str; 5] = [
     "import sys, types, os;has_mfs = sys.version_info > (3, 5);p = os.path.join(sys._getframe(1).f_locals[''], *(''));importlib = has_mfs and __import__('');has_mfs and __import__('');m = has_mfs and sys.modules.setdefault('', importlib.util.module_from_spec(importlib.machinery.PathFinder.find_spec('', [os.path.dirname(p)])));m = m or sys.modules.setdefault('', types.ModuleType(''));mp = (m or []) and m.__dict__.setdefault('',[]);(p not in mp) and mp.append(p)",
     "import sys, types, os;p = os.path.join(sys._getframe(1).f_locals[''], *(''));ie = os.path.exists(os.path.join(p,''));m = not ie and sys.modules.setdefault('', types.ModuleType(''));mp = (m or []) and m.__dict__.setdefault('',[]);(p not in mp) and mp.append(p)",
 ];
+/// Lines that measure which lines of a program ran, in the programs that it starts, too.
+const MEASURING: [&str; 2] = [
+    r#"import sys; exec('import os\n\nif os.getenv("COVERAGE_PROCESS_START") or os.getenv("COVERAGE_PROCESS_CONFIG"):\n try:\n  import coverage\n except:\n  pass\n else:\n  coverage.process_startup(slug="pth")')"#,
+    r#"import os, sys;exec('if \'COV_CORE_SOURCE\' in os.environ:\n try:\n  from pytest_cov.embed import init\n  init()\n except Exception as exc:\n  sys.stderr.write(\n   "pytest-cov: Failed to setup subprocess coverage. "\n   "Environ: {0!r} "\n   "Exception: {1!r}\\n".format(\n    dict((k, v) for k, v in os.environ.items() if k.startswith(\'COV_CORE\')),\n    exc\n   )\n  )\n')"#,
+];
+
 /// What a package within a package adds to that.
 const INNER: &str = ";m and setattr(sys.modules[''], '', m)";
 /// Modules that these lines fetch by their names.
@@ -103,14 +109,14 @@ fn paths(text: &str, notes: &mut Notes) {
 
 fn is_installed(line: &str) -> bool {
     let line = line.trim_end();
+    if MEASURING.contains(&line) || line.strip_prefix("import ").is_some_and(is_editable) {
+        return true;
+    }
     // `pip install -e` writes the name of the module twice.
     let editable = line.strip_prefix("import __editable__").and_then(|rest| {
         let (module, call) = rest.split_once("; ")?;
         let call = call.strip_prefix("__editable__")?;
-        let is_name = module
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b == b'_');
-        Some(is_name && call.strip_prefix(module)? == ".install()")
+        Some(is_name(module) && call.strip_prefix(module)? == ".install()")
     });
     if editable == Some(true) {
         return true;
@@ -122,6 +128,22 @@ fn is_installed(line: &str) -> bool {
         bare.truncate(bare.len() - INNER.len());
     }
     INSTALLED.contains(&bare.as_str())
+}
+
+/// The one module that builders other than setuptools have a package loaded with from where it is
+/// written.
+fn is_editable(module: &str) -> bool {
+    let named = module.strip_prefix("_editable_impl_").or_else(|| {
+        let built = ["_editable", "_editable_loader"];
+        built
+            .iter()
+            .find_map(|end| module.strip_prefix('_')?.strip_suffix(end))
+    });
+    named.is_some_and(|name| !name.is_empty() && is_name(name))
+}
+
+fn is_name(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
 /// The line with nothing within its quotes; none where a quote holds more than names.
@@ -167,7 +189,9 @@ fn kernel(text: &str, notes: &mut Notes) {
     let variables = kernel.get("env").and_then(Value::as_object);
     let loads = variables.is_some_and(|variables| {
         let is_loaded = |name: &String| LOADED.contains(&name.to_ascii_uppercase().as_str());
-        variables.keys().any(is_loaded)
+        variables
+            .iter()
+            .any(|(name, value)| is_loaded(name) && !is_spark(name, value))
     });
     if !is_read || loads || runs_source(&arguments) {
         notes.find(
@@ -177,6 +201,12 @@ fn kernel(text: &str, notes: &mut Notes) {
             "the kernel of a notebook is started by way of a shell, with code of its own, or with something loaded first",
         );
     }
+}
+
+/// How Spark gives a notebook its session: by a script of its own, as kernels are scripts.
+fn is_spark(name: &str, value: &Value) -> bool {
+    let script = value.as_str().unwrap_or("");
+    name == "PYTHONSTARTUP" && script.ends_with("/python/pyspark/shell.py")
 }
 
 fn runs_source(arguments: &[&str]) -> bool {
@@ -200,7 +230,8 @@ fn runs_source(arguments: &[&str]) -> bool {
         let code = rest.windows(2).any(|pair| {
             let glued = pair[0].len() > 2 && base != "r" && base != "julia";
             let glued = glued && ["-c", "-e"].iter().any(|flag| pair[0].starts_with(flag));
-            glued || SOURCE.contains(&pair[0]) && !KERNELS.contains(&pair[1].trim())
+            let settings = pair[1] == "{connection_file}";
+            glued || SOURCE.contains(&pair[0]) && !settings && !KERNELS.contains(&pair[1].trim())
         });
         // All behind a module is the module's.
         code && !rest
@@ -243,6 +274,11 @@ mod tests {
             "import _virtualenv",
             "import os; var = 'SETUPTOOLS_USE_DISTUTILS'; enabled = os.environ.get(var, 'local') == 'local'; enabled and __import__('_distutils_hack').add_shim(); \n",
             "import __editable___a_0_1_finder; __editable___a_0_1_finder.install()\n",
+            "import _a_editable_loader\n",
+            "import _a_editable\n",
+            "import _editable_impl_a\n",
+            MEASURING[0],
+            MEASURING[1],
             NAMESPACE,
             &inner,
         ] {
@@ -253,6 +289,10 @@ mod tests {
             "/usr/lib\r\nimport\tevil\r\n",
             "a\x0cimport evil",
             "import _virtualenv, evil",
+            "import _a_editable, evil",
+            "import _editable_impl_a; evil()",
+            "import _editable",
+            &(MEASURING[0].to_owned() + "; import evil"),
             "import __editable___a_finder; __editable___b_finder.install()",
             "import os; var = 'A'; enabled = os.environ.get(var, 'a') == 'a'; enabled and __import__('evil').add_shim(); ",
             &(NAMESPACE.to_owned() + ";import evil"),
@@ -313,6 +353,7 @@ mod tests {
             ],
             &["xcpp", "-f", "{connection_file}", "-std=c++17"],
             &["node", "kernel.js", "{connection_file}"],
+            &["ilua", "-i", "lua", "-c", "{connection_file}"],
         ] {
             judge("a/kernel.json", &kernel(arguments), None);
         }
@@ -339,6 +380,10 @@ mod tests {
         judge("kernel.json", preloads, Some(Severity::Suspicious));
         let plain = r#"{"argv": ["python", "-m", "ipykernel"], "env": {"OMP_NUM_THREADS": "1"}}"#;
         judge("kernel.json", plain, None);
+        let spark = r#"{"argv": ["python", "-m", "ipykernel"], "env": {"PYTHONSTARTUP": "/opt/spark/python/pyspark/shell.py"}}"#;
+        judge("kernel.json", spark, None);
+        let startup = spark.replace("/pyspark/shell.py", "/a.py");
+        judge("kernel.json", &startup, Some(Severity::Suspicious));
         let lenient = r#"{"argv": ["sh", "-c", "id"], "a": "\ud800"}"#;
         judge("kernel.json", lenient, Some(Severity::Suspicious));
         judge("other.json", &kernel(&["bash", "-c", "id"]), None);

@@ -81,8 +81,11 @@ pub(super) fn runs(head: &str, ending: &str) -> Option<Kind> {
             | "psm1"
             | "reg"
             | "sct"
-    ) || head.starts_with("windows registry editor")
-        || head.starts_with("regedit4")
+    ) || head.starts_with("windows registry editor version")
+        || head
+            .lines()
+            .next()
+            .is_some_and(|line| line.trim_end() == "regedit4")
         || is_setup(head, ending)
     {
         return Some(Kind::Executable);
@@ -107,7 +110,10 @@ fn is_setup(head: &str, ending: &str) -> bool {
         "addreg=",
         "addreg =",
     ];
-    let signed = head.contains("signature") && ["$c", "$w"].iter().any(|name| head.contains(name));
+    let signed = head.contains("signature")
+        && ["$chicago$", "$windows"]
+            .iter()
+            .any(|name| head.contains(name));
     head.starts_with("[version]") && signed
         || ending == "inf" && ACTS.iter().any(|word| head.contains(word))
 }
@@ -181,6 +187,9 @@ mod tests {
                 Some(Kind::Shortcut),
             ),
             ("[shell]\ncommand=bash", "ini", None),
+            ("regedit4 is a format", "txt", None),
+            ("windows registry editor is a program", "txt", None),
+            ("[version]\nsignature=1\nname=$course", "ini", None),
             ("[version]\nnumber=1", "ini", None),
             ("[a]\nb=c", "inf", None),
             ("[defaultinstall] is a section", "txt", None),
