@@ -4,8 +4,11 @@
 //! with a bell or with a mark of its own (`ESC \`); it begins with `ESC` and a letter, or with one
 //! character that stands for both.
 
+mod links;
+
 use super::decode;
 use crate::{Notes, Severity};
+use links::leads_elsewhere;
 
 /// A string that goes on for longer shows a picture, and is looked at as far as that.
 const STRING_BYTES_MAX: usize = 4096;
@@ -15,23 +18,6 @@ const LOOKS: usize = 8;
 const LOOKS_MIN: usize = 1024 * 1024;
 /// Strings within strings, as programs between two terminals write them.
 const DEPTH_MAX: usize = 4;
-/// Links to these are those of a page; a name without a scheme is text.
-const SCHEMES: [&str; 19] = [
-    "http", "https", "file", "mailto", "ftp", "ftps", "sftp", "doi", "man", "info", "urn", "s3",
-    "s3a", "gs", "gcs", "hdfs", "abfs", "abfss", "dbfs",
-];
-
-/// Editors that are asked to show a file: `EDITOR://file/PATH`, `EDITOR://open?file=PATH`.
-const EDITORS: [&str; 6] = [
-    "vscode",
-    "vscode-insiders",
-    "vscodium",
-    "cursor",
-    "windsurf",
-    "zed",
-];
-const OPENERS: [&str; 6] = ["idea", "pycharm", "phpstorm", "txmt", "subl", "mvim"];
-
 /// Looks at the strings that a terminal would carry out.
 pub(crate) fn check(text: &str, notes: &mut Notes) {
     let mut left = Left(LOOKS_MIN.max(text.len().saturating_mul(LOOKS)));
@@ -199,29 +185,6 @@ fn is_file(rest: &str) -> bool {
     let lower = decode::head(rest, 400).to_ascii_lowercase();
     let arguments = lower.strip_prefix("file=").unwrap_or("");
     !arguments.is_empty() && !arguments.contains("inline=1")
-}
-
-fn leads_elsewhere(address: &str) -> bool {
-    let bare: String = address.chars().filter(|c| !c.is_whitespace()).collect();
-    let Some((scheme, rest)) = bare.split_once(':') else {
-        return false;
-    };
-    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
-    let lower = scheme.to_ascii_lowercase();
-    let host = rest.trim_start_matches('/').split('/').next().unwrap_or("");
-    // Who lists files names the machine they are on, and no port of it.
-    let elsewhere = lower == "file" && host.contains('@');
-    // What an editor is asked to show.
-    let shown = EDITORS.contains(&lower.as_str()) && rest.starts_with("//file/")
-        || OPENERS.contains(&lower.as_str())
-            && ["//open?file=/", "//open?url=file://"]
-                .iter()
-                .any(|start| rest.starts_with(start))
-        || lower == "localhost" && rest.starts_with(|c: char| c.is_ascii_digit());
-    is_scheme && !rest.is_empty() && !shown && (elsewhere || !SCHEMES.contains(&lower.as_str()))
 }
 
 /// What is said to the device: keys that type something, and questions that it answers as if they
