@@ -62,10 +62,13 @@ pub(crate) fn external(address: &str) -> bool {
 pub(crate) fn known_host(address: &str) -> bool {
     let bare = address.trim();
     let rest = bare.find("//").map_or("", |at| &bare[at + 2..]);
-    let host = rest.split(['/', '?', '#', ':']).next().unwrap_or("");
-    KNOWN_HOSTS
-        .lines()
-        .any(|known| host.eq_ignore_ascii_case(known))
+    // A name and a password stand before the host.
+    let place = rest.split(['/', '\\', '?', '#']).next().unwrap_or("");
+    let host = place.split(':').next().unwrap_or("");
+    !place.contains('@')
+        && KNOWN_HOSTS
+            .lines()
+            .any(|known| host.eq_ignore_ascii_case(known))
 }
 
 /// Judges a script; without a reason for worse it is active.

@@ -126,7 +126,7 @@ fn system(string: &str, at: usize, left: &mut Left, notes: &mut Notes) {
     // Terminals pass over other controls, and read a number.
     let plain = || string.chars().filter(|c| !c.is_control());
     let begin: String = plain().skip_while(|c| *c == '0').take(5).collect();
-    if !["52;", "8;", "1337;"]
+    if !["52;", "5522;", "8;", "1337;"]
         .iter()
         .any(|known| begin.starts_with(known))
     {
@@ -136,7 +136,8 @@ fn system(string: &str, at: usize, left: &mut Left, notes: &mut Notes) {
     let string: String = plain().collect();
     let (number, rest) = string.split_once(';').unwrap_or((&string, ""));
     match number.trim_start_matches('0') {
-        "52" if is_clip(rest) => find(
+        // The second is kitty's own.
+        "52" | "5522" if is_clip(rest) || rest.contains("type=") => find(
             Severity::Suspicious,
             at,
             "a terminal that shows the text writes to the clipboard or tells what is in it",
@@ -183,8 +184,13 @@ fn is_clip(rest: &str) -> bool {
 
 fn is_file(rest: &str) -> bool {
     let lower = decode::head(rest, 400).to_ascii_lowercase();
-    let arguments = lower.strip_prefix("file=").unwrap_or("");
-    !arguments.is_empty() && !arguments.contains("inline=1")
+    let arguments = lower
+        .strip_prefix("file=")
+        .or_else(|| lower.strip_prefix("multipartfile="))
+        .unwrap_or("");
+    // The content stands behind a colon.
+    let mut named = arguments.split(':').next().unwrap_or("").split(';');
+    !arguments.is_empty() && !named.any(|one| one == "inline=1")
 }
 
 /// What is said to the device: keys that type something, and questions that it answers as if they
@@ -302,6 +308,9 @@ mod tests {
                         "8;;file://a.invalid@80/s/x",
                         "1337;File=name=YQ==;size=3:YWJj",
                         "1337;Copy=:aWQK",
+                        "1337;File=name=YQ==;inline=0;inline=11:YWJj",
+                        "1337;MultipartFile=name=YQ==;size=3",
+                        "5522;type=wdata:mime=dGV4dA==;aWQK",
                     ],
                     "\u{90}" => &["$qm;id\n", "0;1|17/6964"],
                     _ => &["Gi=1,a=T,t=f;L2V0Yy9wYXNzd2Q=", "Gt=t,f=100;YQ=="],
@@ -362,7 +371,7 @@ mod tests {
             "\x1b]9;4;1;50\x1b\\\x1b]133;A\x07\x1b]7;file://host/tmp\x1b\\",
             "\x1bP$qm\x1b\\\x1bP$q q\x1b\\\x1bP+q544e\x1b\\\x1bP0;0;0q#0;2;0;0;0~-\x1b\\",
             "\x1b_Ga=T,f=100,m=1;iVBORw0KGgo=\x1b\\\x1b_a tmux title\x1b\\",
-            "\x1b]1337;File=inline=1;width=3:YWJj\x07\x1b]1337;SetMark\x07",
+            "\x1b]1337;MultipartFile=inline=1;size=3\x07\x1b]1337;File=inline=1;width=3:YWJj\x07\x1b]1337;SetMark\x07",
             // Never ends, and a mark that was read in another code.
             "\x1b]52;c;aWQK",
             "â€\u{9d}52;c; and â€\u{9c}x",

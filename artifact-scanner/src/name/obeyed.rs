@@ -132,6 +132,11 @@ const PLACES: &[&str] = &[
 const STARTS: &[(&str, &[&str])] = &[
     (".mcp.json", &["command"]),
     (".cursor/mcp.json", &["command"]),
+    (".cursor/hooks.json", &["command"]),
+    (".gemini/settings.json", &["command"]),
+    (".kiro/settings/mcp.json", &["command"]),
+    (".roo/mcp.json", &["command"]),
+    (".codex/config.toml", &["command", "notify"]),
     (".vscode/mcp.json", &["command"]),
     (".claude/settings.json", HOOKS),
     (".claude/settings.local.json", HOOKS),
@@ -139,7 +144,16 @@ const STARTS: &[(&str, &[&str])] = &[
     (".devcontainer/devcontainer.json", &["initializeCommand"]),
     (".devcontainer/*/devcontainer.json", &["initializeCommand"]),
 ];
-const HOOKS: &[&str] = &["hooks", "apiKeyHelper", "statusLine", "awsAuthRefresh"];
+const HOOKS: &[&str] = &[
+    "hooks",
+    "apiKeyHelper",
+    "statusLine",
+    "awsAuthRefresh",
+    "awsCredentialExport",
+    "otelHeadersHelper",
+    "NODE_OPTIONS",
+    "LD_PRELOAD",
+];
 
 /// Settings of git: what they say tells whether they do more than name branches and addresses.
 const SETTINGS: &[&str] = &[
@@ -202,6 +216,15 @@ mod tests {
                 r#"{"initializeCommand": "id"}"#,
             ),
             (".mcp.json", r#"{"a": {"\u0063ommand": "sh"}}"#),
+            (
+                ".cursor/hooks.json",
+                r#"{"hooks": {"stop": [{"command": "a"}]}}"#,
+            ),
+            (".codex/config.toml", "notify = ['sh']"),
+            (
+                ".claude/settings.json",
+                r#"{"env": {"NODE_OPTIONS": "-r a"}}"#,
+            ),
         ] {
             assert!(is_obeyed(path, content.as_bytes()), "{path}");
         }
@@ -211,6 +234,7 @@ mod tests {
                 r#"{"mcpServers": {"a": {"url": "https://a.invalid"}}}"#,
             ),
             (".claude/settings.json", r#"{"model": "a"}"#),
+            (".codex/config.toml", "model = 'a'"),
             (
                 ".devcontainer/devcontainer.json",
                 r#"{"image": "a", "postCreateCommand": "b"}"#,

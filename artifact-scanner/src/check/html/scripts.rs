@@ -101,18 +101,21 @@ fn imports_elsewhere(text: &str) -> bool {
 /// The text behind blanks and comments.
 fn past_gaps(text: &str) -> &str {
     const COMMENTS_MAX: usize = 16;
-    let mut rest = text.trim_start();
+    // A mark of the order of bytes is a blank, too.
+    let blank = |c: char| c.is_whitespace() || c == '\u{feff}';
+    let mut rest = text.trim_start_matches(blank);
     for _ in 0..COMMENTS_MAX {
         let behind = if let Some(comment) = rest.strip_prefix("/*") {
             comment.split_once("*/")
         } else if let Some(comment) = rest.strip_prefix("//") {
             comment.split_once('\n')
         } else {
-            break;
+            return rest;
         };
-        rest = behind.map_or("", |(_, behind)| behind.trim_start());
+        rest = behind.map_or("", |(_, behind)| behind.trim_start_matches(blank));
     }
-    rest
+    // So many comments stand there to hide something.
+    rest.find(['"', '\'']).map_or("", |at| &rest[at..])
 }
 
 /// The start of an address with `\x68`, `\u0068` and `\u{68}` undone.
