@@ -169,16 +169,19 @@ impl Broker {
     /// # Panics
     /// When it fails.
     pub fn ctl(&self, words: &[&str]) -> String {
-        let Output {
-            status,
-            stdout,
-            stderr,
-        } = self.try_ctl(words);
+        let mut output = self.try_ctl(words);
+        for _ in 0..5 {
+            if output.status.success() || !ended_meanwhile(words, &output) {
+                break;
+            }
+            output = self.try_ctl(words);
+        }
         let (out, err) = (
-            String::from_utf8_lossy(&stdout),
-            String::from_utf8_lossy(&stderr),
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
         );
-        assert!(status.success(), "rabbitmqctl {words:?}: {out}{err}");
+        let told = output.status.success();
+        assert!(told, "rabbitmqctl {words:?}: {out}{err}");
         out.into_owned()
     }
 
@@ -274,6 +277,13 @@ impl Broker {
         let text = self.ctl(&[words, &["--formatter", "json"]].concat());
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
     }
+}
+
+/// Whether a list failed because a queue or a channel ended while it was asked.
+fn ended_meanwhile(words: &[&str], output: &Output) -> bool {
+    let said = [&output.stdout, &output.stderr];
+    let said = said.map(|text| String::from_utf8_lossy(text).into_owned());
+    words[0].starts_with("list_") && said.concat().contains("badrpc")
 }
 
 fn lock(server: &Mutex<Process>) -> std::sync::MutexGuard<'_, Process> {
