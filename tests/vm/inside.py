@@ -215,10 +215,15 @@ def groups_hold_the_limits():
                 except OSError:
                     pass  # the leaf of a job before, going
         expect(leaf, "no group of the job below /sys/fs/cgroup/kiln")
-        held = {name: open(f"{leaf}/{name}").read().split() for name in ("memory.swap.max", "memory.oom.group", "pids.max", "cpu.max")}
-        quota, period = map(int, held["cpu.max"])
-        expect(held["memory.swap.max"] == ["0"] and held["memory.oom.group"] == ["1"] and held["pids.max"] == ["9"], held)
-        expect(abs(quota / period - 0.5) < 0.01, held)
+        def holds(held):
+            quota, period = map(int, held["cpu.max"])
+            rest = {"memory.swap.max": ["0"], "memory.oom.group": ["1"], "pids.max": ["9"]}
+            return abs(quota / period - 0.5) < 0.01 and all(held[name] == value for name, value in rest.items())
+
+        held = None
+        while (held is None or not holds(held)) and time.monotonic() < end:  # written one after another, before the job begins
+            held = {name: open(f"{leaf}/{name}").read().split() for name in ("memory.swap.max", "memory.oom.group", "pids.max", "cpu.max")}
+        expect(held and holds(held), held)
         expect(os.stat(leaf + "/memory.max").st_uid == 0, "the limit files are not root's")
     finally:
         one.process.send_signal(signal.SIGKILL)
