@@ -58,12 +58,22 @@ rule tensorflow_acts
         severity = "suspicious"
         message = "a model of TensorFlow that reads or writes files, or calls Python, when it is used"
     strings:
-        // The kind of a step, with its length before it.
-        $read = { 12 (08 | 88 00 | 88 80 00) 52 65 61 64 46 69 6C 65 }
-        $write = { 12 (09 | 89 00 | 89 80 00) 57 72 69 74 65 46 69 6C 65 }
-        $call = { 12 (06 | 86 00 | 86 80 00) 50 79 46 75 6E 63 }
-        $stateless = { 12 (0F | 8F 00 | 8F 80 00) 50 79 46 75 6E 63 53 74 61 74 65 6C 65 73 73 }
-        $eager = { 12 (0B | 8B 00 | 8B 80 00) 45 61 67 65 72 50 79 46 75 6E 63 }
+        // The kind of a step, with its length before it in each of the ways that a reader takes.
+        $read_a = { 12 08 52 65 61 64 46 69 6C 65 }
+        $read_b = { 12 88 00 52 65 61 64 46 69 6C 65 }
+        $read_c = { 12 88 80 00 52 65 61 64 46 69 6C 65 }
+        $write_a = { 12 09 57 72 69 74 65 46 69 6C 65 }
+        $write_b = { 12 89 00 57 72 69 74 65 46 69 6C 65 }
+        $write_c = { 12 89 80 00 57 72 69 74 65 46 69 6C 65 }
+        $call_a = { 12 06 50 79 46 75 6E 63 }
+        $call_b = { 12 86 00 50 79 46 75 6E 63 }
+        $call_c = { 12 86 80 00 50 79 46 75 6E 63 }
+        $stateless_a = { 12 0F 50 79 46 75 6E 63 53 74 61 74 65 6C 65 73 73 }
+        $stateless_b = { 12 8F 00 50 79 46 75 6E 63 53 74 61 74 65 6C 65 73 73 }
+        $stateless_c = { 12 8F 80 00 50 79 46 75 6E 63 53 74 61 74 65 6C 65 73 73 }
+        $eager_a = { 12 0B 45 61 67 65 72 50 79 46 75 6E 63 }
+        $eager_b = { 12 8B 00 45 61 67 65 72 50 79 46 75 6E 63 }
+        $eager_c = { 12 8B 80 00 45 61 67 65 72 50 79 46 75 6E 63 }
     condition:
         any of them
 }
