@@ -25,12 +25,17 @@ pub(crate) fn sextet(byte: u8) -> Option<u8> {
 
 /// Decodes base64 as leniently as readers do: other characters are skipped, up to the first `=`.
 pub(crate) fn base64(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len() / 4 * 3 + 3);
+    let digits = text.iter().take_while(|byte| **byte != b'=');
+    packed(digits.filter_map(|byte| sextet(*byte)), 6, text.len())
+}
+
+/// The bytes that digits of so many bits make, of at most so many digits; bits that are left make none.
+fn packed(digits: impl Iterator<Item = u8>, width: u32, digits_max: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(digits_max / 8 * width as usize + 8);
     let (mut held, mut bits) = (0_u32, 0);
-    for &byte in text.iter().take_while(|byte| **byte != b'=') {
-        let Some(value) = sextet(byte) else { continue };
-        held = held << 6 | u32::from(value);
-        bits += 6;
+    for digit in digits {
+        held = held << width | u32::from(digit);
+        bits += width;
         if bits >= 8 {
             bits -= 8;
             out.push((held >> bits & 0xff) as u8);
@@ -49,24 +54,14 @@ pub(crate) fn is_base32(text: &[u8]) -> bool {
 
 /// Decodes base32, up to the first character that is none of its digits.
 pub(crate) fn base32(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len() / 8 * 5 + 5);
-    let (mut held, mut bits) = (0_u32, 0);
-    for &byte in text {
-        let value = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a',
-            b'2'..=b'7' => byte - b'2' + 26,
-            b'\r' | b'\n' => continue,
-            _ => break,
-        };
-        held = held << 5 | u32::from(value);
-        bits += 5;
-        if bits >= 8 {
-            bits -= 8;
-            out.push((held >> bits & 0xff) as u8);
-        }
-    }
-    out
+    let digit = |byte: &u8| match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a'),
+        b'2'..=b'7' => Some(byte - b'2' + 26),
+        _ => None,
+    };
+    let written = text.iter().filter(|byte| !matches!(byte, b'\r' | b'\n'));
+    packed(written.map_while(digit), 5, text.len())
 }
 
 /// Encodes in base64 without padding; the partial last digit is left out.
