@@ -60,7 +60,6 @@ fn build(ends: &Ends<'_>) -> Result<(), Failure> {
     cred::set_name(c"init").at(Step::CellDescriptors)?;
     leave_keeper(ends).at(Step::CellDescriptors)?;
     process::set_umask(0);
-    process::new_session().at(Step::Session)?;
     let built = mounts::build(ends.order)?;
     masks::lay()?;
     let scratch = built.finish()?;

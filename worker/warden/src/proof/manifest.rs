@@ -14,11 +14,11 @@ pub(crate) struct Manifest {
     pub(crate) status: Status,
     pub(crate) namespaces: Namespaces,
     descriptors: Vec<(u32, String)>,
-    mounts: Vec<String>,
-    /// Executable and shared mappings, by address, right and file.
-    mappings: Vec<String>,
-    limits: Vec<String>,
-    groups: Vec<String>,
+    mounts: String,
+    /// All of them; those that are executable or shared count, by address, right and file.
+    mappings: String,
+    limits: String,
+    groups: String,
     folders: [String; 2],
 }
 
@@ -29,8 +29,8 @@ impl Manifest {
             namespaces: keeper.namespaces()?,
             descriptors: keeper.descriptors()?,
             mounts: keeper.mounts()?,
-            mappings: lasting(&keeper.read("maps")?),
-            limits: keeper.limits()?.lines(),
+            mappings: keeper.read("maps")?,
+            limits: keeper.limits()?.into_text(),
             groups: keeper.groups()?,
             folders: [keeper.link("cwd")?, keeper.link("root")?],
         };
@@ -65,19 +65,19 @@ impl Manifest {
         );
         differ(
             ResidueKind::Mount,
-            listed("mounts", &self.mounts, &now.mounts),
+            text("mounts", &self.mounts, &now.mounts, |_| true),
         );
         differ(
             ResidueKind::Memory,
-            listed("mappings", &self.mappings, &now.mappings),
+            text("mappings", &self.mappings, &now.mappings, is_lasting),
         );
         differ(
             ResidueKind::Limit,
-            listed("limits", &self.limits, &now.limits),
+            text("limits", &self.limits, &now.limits, |_| true),
         );
         differ(
             ResidueKind::Cgroup,
-            listed("control groups", &self.groups, &now.groups),
+            text("control groups", &self.groups, &now.groups, |_| true),
         );
         differ(
             ResidueKind::Posture,
@@ -87,19 +87,25 @@ impl Manifest {
     }
 }
 
-/// The mappings that can be executed or are shared; private data may grow and shrink.
-fn lasting(maps: &str) -> Vec<String> {
-    maps.lines()
-        .filter(|line| {
-            let rights = line.split(' ').nth(1).unwrap_or("??xs");
-            rights.contains('x') || rights.contains('s')
-        })
-        .map(str::to_owned)
-        .collect()
+/// Whether a mapping can be executed or is shared; private data may grow and shrink.
+fn is_lasting(mapping: &str) -> bool {
+    let rights = mapping.split(' ').nth(1).unwrap_or("??xs");
+    rights.contains('x') || rights.contains('s')
 }
 
 fn changed<T: PartialEq + Debug>(what: &str, golden: &T, now: &T) -> Option<String> {
     (golden != now).then(|| format!("{what}: wanted {golden:?}, found {now:?}"))
+}
+
+/// The lines that count and that only one of the two texts has.
+fn text(what: &str, golden: &str, now: &str, counts: fn(&str) -> bool) -> Option<String> {
+    // As good as always: nothing has to be taken apart then.
+    if golden == now {
+        return None;
+    }
+    let [golden, now] =
+        [golden, now].map(|text| text.lines().filter(|line| counts(line)).collect::<Vec<_>>());
+    listed(what, &golden, &now)
 }
 
 /// The entries that only one of the two lists has.
@@ -175,8 +181,8 @@ mod tests {
             (|m| m.status.filters += 1, ResidueKind::Posture),
             (|m| m.folders[0].push('x'), ResidueKind::Posture),
             (|m| m.descriptors.clear(), ResidueKind::Descriptor),
-            (|m| m.mounts.push("new".to_owned()), ResidueKind::Mount),
-            (|m| m.mappings.push("new".to_owned()), ResidueKind::Memory),
+            (|m| m.mounts.push_str("new"), ResidueKind::Mount),
+            (|m| m.mappings.push_str("new"), ResidueKind::Memory),
             (|m| m.limits.clear(), ResidueKind::Limit),
             (|m| m.groups.clear(), ResidueKind::Cgroup),
         ];
@@ -214,6 +220,6 @@ mod tests {
     #[test]
     fn only_lasting_mappings_count() {
         let maps = "1-2 r-xp 0 0:0 0 /k\n2-3 rw-p 0 0:0 0 [heap]\n3-4 rw-s 0 0:0 0 /dev/zero\n";
-        assert_eq!(lasting(maps).len(), 2);
+        assert_eq!(maps.lines().filter(|line| is_lasting(line)).count(), 2);
     }
 }

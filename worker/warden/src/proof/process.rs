@@ -245,18 +245,14 @@ impl Process {
     }
 
     /// The lines of `cgroup`.
-    pub(crate) fn groups(&self) -> Result<Vec<String>, LookError> {
-        Ok(lines(&self.read_short("cgroup")?))
+    pub(crate) fn groups(&self) -> Result<String, LookError> {
+        self.read_short("cgroup")
     }
 
     /// The lines of `mountinfo`.
-    pub(crate) fn mounts(&self) -> Result<Vec<String>, LookError> {
-        Ok(lines(&self.read("mountinfo")?))
+    pub(crate) fn mounts(&self) -> Result<String, LookError> {
+        self.read("mountinfo")
     }
-}
-
-fn lines(text: &str) -> Vec<String> {
-    text.lines().map(str::to_owned).collect()
 }
 
 impl Limits {
@@ -283,8 +279,8 @@ impl Limits {
             })
     }
 
-    pub(crate) fn lines(&self) -> Vec<String> {
-        lines(&self.text)
+    pub(crate) fn into_text(self) -> String {
+        self.text
     }
 }
 

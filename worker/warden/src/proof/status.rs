@@ -25,38 +25,62 @@ pub(crate) struct Status {
 impl Status {
     /// Fails with the name of the line that is missing or strange.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
-        let line = |name: &'static str| {
-            text.lines()
-                .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
-                .ok_or(name)
-        };
-        let list = |name| {
-            line(name)?
-                .split_whitespace()
-                .map(|word| word.parse().map_err(|_| name))
-                .collect::<Result<Vec<u64>, _>>()
-        };
-        let number = |name| line(name)?.trim().parse::<u64>().map_err(|_| name);
-        let mask = |name| u64::from_str_radix(line(name)?.trim(), 16).map_err(|_| name);
+        let mut lines = Lines::of(text);
+        // In the kernel's order, so that one pass does.
         Ok(Self {
-            uids: list("Uid")?,
-            gids: list("Gid")?,
-            groups: list("Groups")?,
-            pids: list("NSpid")?,
-            threads: number("Threads")?,
-            tracer: number("TracerPid")?,
-            blocked: mask("SigBlk")?,
-            ignored: mask("SigIgn")?,
-            caught: mask("SigCgt")?,
-            inheritable: mask("CapInh")?,
-            permitted: mask("CapPrm")?,
-            effective: mask("CapEff")?,
-            bounding: mask("CapBnd")?,
-            ambient: mask("CapAmb")?,
-            no_new_privs: number("NoNewPrivs")?,
-            seccomp: number("Seccomp")?,
-            filters: number("Seccomp_filters")?,
+            tracer: lines.number("TracerPid")?,
+            uids: lines.list("Uid")?,
+            gids: lines.list("Gid")?,
+            groups: lines.list("Groups")?,
+            pids: lines.list("NSpid")?,
+            threads: lines.number("Threads")?,
+            blocked: lines.mask("SigBlk")?,
+            ignored: lines.mask("SigIgn")?,
+            caught: lines.mask("SigCgt")?,
+            inheritable: lines.mask("CapInh")?,
+            permitted: lines.mask("CapPrm")?,
+            effective: lines.mask("CapEff")?,
+            bounding: lines.mask("CapBnd")?,
+            ambient: lines.mask("CapAmb")?,
+            no_new_privs: lines.number("NoNewPrivs")?,
+            seccomp: lines.number("Seccomp")?,
+            filters: lines.number("Seccomp_filters")?,
         })
+    }
+}
+
+/// Lines `name: value`, looked for from the last one that was found, then from the first.
+struct Lines<'a> {
+    text: &'a str,
+    rest: std::str::Lines<'a>,
+}
+
+impl<'a> Lines<'a> {
+    fn of(text: &'a str) -> Self {
+        let rest = text.lines();
+        Self { text, rest }
+    }
+
+    fn value(&mut self, name: &'static str) -> Result<&'a str, &'static str> {
+        let named = |line: &'a str| line.strip_prefix(name)?.strip_prefix(':');
+        if let Some(value) = self.rest.find_map(named) {
+            return Ok(value.trim());
+        }
+        self.rest = self.text.lines();
+        self.rest.find_map(named).map(str::trim).ok_or(name)
+    }
+
+    fn number(&mut self, name: &'static str) -> Result<u64, &'static str> {
+        self.value(name)?.parse().map_err(|_| name)
+    }
+
+    fn mask(&mut self, name: &'static str) -> Result<u64, &'static str> {
+        u64::from_str_radix(self.value(name)?, 16).map_err(|_| name)
+    }
+
+    fn list(&mut self, name: &'static str) -> Result<Vec<u64>, &'static str> {
+        let words = self.value(name)?.split_whitespace();
+        words.map(|word| word.parse().map_err(|_| name)).collect()
     }
 }
 
@@ -66,6 +90,14 @@ mod tests {
 
     #[test]
     fn a_missing_line_is_an_error() {
-        assert_eq!(Status::parse("Uid:\t0\t0\t0\t0\n"), Err("Gid"));
+        assert_eq!(Status::parse("TracerPid:\t0\nUid:\t0\n"), Err("Gid"));
+    }
+
+    #[test]
+    fn the_order_of_lines_does_not_count() {
+        let text = std::fs::read_to_string("/proc/self/status").expect("read");
+        let turned: Vec<_> = text.lines().rev().collect();
+        let status = Status::parse(&text).expect("status");
+        assert_eq!(Status::parse(&turned.join("\n")), Ok(status));
     }
 }
