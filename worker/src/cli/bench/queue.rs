@@ -26,10 +26,11 @@ const HEAD_START: Duration = Duration::from_millis(150);
 
 /// Measure jobs through the broker, by the worker that runs.
 ///
-/// Prints jobs a second with many out, the time from submit to outcome with one out and with 16,
-/// what of that is outside the worker's own steps (broker, waiting for a slot, commit), and how
-/// long a running job takes to end when it is cancelled. Exit: 0, 1 where a job did not succeed,
-/// 69 where the broker is away or no outcome comes.
+/// Prints jobs a second with many out, and what of them queue and store alone would let through;
+/// the time from submit to outcome with one out and with 16, what of that is outside the worker's
+/// own steps (broker, waiting for a slot, commit), and how long a running job takes to end when it
+/// is cancelled. Exit: 0, 1 where a job did not succeed, 69 where the broker is away or no outcome
+/// comes.
 #[derive(Clone, Debug, Args)]
 pub(super) struct QueueArgs {
     /// Jobs for the throughput; the other figures take fewer
@@ -60,6 +61,8 @@ enum Figure {
     Loaded,
     /// As many as keep every slot busy
     Full,
+    /// Jobs that no sandbox has, as many at once as for `full`: their deadline has passed
+    Floor,
     /// Jobs that are cancelled while they run
     Cancel,
 }
@@ -71,6 +74,8 @@ struct Found {
     idle: Option<Spread>,
     loaded: Option<Loaded>,
     full: Option<Full>,
+    /// The same jobs answered without a sandbox: what is taken by client, broker and store.
+    floor: Option<Full>,
     cancel: Option<Spread>,
     /// Jobs that ended as they should not have, by status.
     wrong: BTreeMap<&'static str, usize>,
@@ -128,6 +133,7 @@ async fn measure(args: QueueArgs, amqp: Amqp) -> Result<Found, Stop> {
         idle: None,
         loaded: None,
         full: None,
+        floor: None,
         cancel: None,
         wrong: BTreeMap::new(),
     };
@@ -148,16 +154,15 @@ async fn measure(args: QueueArgs, amqp: Amqp) -> Result<Found, Stop> {
         });
     }
     if wanted(Figure::Full) {
-        let began = Instant::now();
-        let back = load.run(jobs, in_flight).await?;
-        let seconds = began.elapsed().as_secs_f64();
+        let (full, back) = Full::measure(&mut load, args.jobs, in_flight).await?;
         found.judge(&back);
-        found.full = Some(Full {
-            jobs,
-            in_flight,
-            seconds,
-            jobs_per_s: f64::from(args.jobs) / seconds,
-        });
+        found.full = Some(full);
+    }
+    if wanted(Figure::Floor) {
+        load.overdue();
+        let (floor, back) = Full::measure(&mut load, args.jobs, in_flight).await?;
+        found.expect(&back, Status::Expired);
+        found.floor = Some(floor);
     }
     if wanted(Figure::Cancel) {
         found.cancel = cancels(&mut load, jobs.min(CANCELS_MAX)).await?;
@@ -184,9 +189,33 @@ fn outside(back: &Back) -> Option<Duration> {
     Some(back.took.saturating_sub(back.served?))
 }
 
+impl Full {
+    async fn measure(
+        load: &mut Load,
+        count: u32,
+        in_flight: usize,
+    ) -> Result<(Self, Vec<Back>), Stop> {
+        let jobs = usize::try_from(count).unwrap_or(usize::MAX);
+        let began = Instant::now();
+        let back = load.run(jobs, in_flight).await?;
+        let seconds = began.elapsed().as_secs_f64();
+        let full = Self {
+            jobs,
+            in_flight,
+            seconds,
+            jobs_per_s: f64::from(count) / seconds,
+        };
+        Ok((full, back))
+    }
+}
+
 impl Found {
     fn judge(&mut self, back: &[Back]) {
-        for back in back.iter().filter(|back| back.status != Status::Succeeded) {
+        self.expect(back, Status::Succeeded);
+    }
+
+    fn expect(&mut self, back: &[Back], status: Status) {
+        for back in back.iter().filter(|back| back.status != status) {
             *self.wrong.entry(back.status.as_str()).or_default() += 1;
         }
     }
@@ -211,7 +240,8 @@ impl Found {
             );
             line("  outside the worker", spread(&loaded.outside));
         }
-        if let Some(full) = &self.full {
+        for (full, how) in [(&self.full, ""), (&self.floor, ", no sandbox")] {
+            let Some(full) = full else { continue };
             let Full {
                 jobs,
                 in_flight,
@@ -219,7 +249,7 @@ impl Found {
                 jobs_per_s,
             } = full;
             let value = format!("{jobs_per_s:.0} jobs/s: {jobs} in {seconds:.1} s");
-            line(&format!("{in_flight} at a time"), value);
+            line(&format!("{in_flight} at a time{how}"), value);
         }
         if self.cancel.is_some() {
             line("a cancelled job's end", spread(&self.cancel));
