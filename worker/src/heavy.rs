@@ -7,6 +7,8 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// Less than that is hashed, copied or sealed in a millisecond or two.
 const LONG_BYTES: usize = 1024 * 1024;
+/// What a byte that is unpacked takes beside one that is copied: blocks of nothing take the longest.
+const UNPACKING: usize = 64;
 
 /// Does work over so many bytes, aside of the runtime's threads where they are many.
 pub(crate) fn work<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
@@ -19,6 +21,11 @@ pub(crate) fn work<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     } else {
         work()
     }
+}
+
+/// The same for so many packed bytes.
+pub(crate) fn unpack<T>(packed: usize, unpack: impl FnOnce() -> T) -> T {
+    work(packed.saturating_mul(UNPACKING), unpack)
 }
 
 #[cfg(test)]

@@ -137,6 +137,10 @@ impl Ticket {
         routing_key: &str,
         add: &[(&str, AMQPValue)],
     ) -> Result<(), PublishError> {
+        if !self.usable() {
+            // Moved now, it would be there twice.
+            return Err(PublishError::Lost);
+        }
         let properties = again::properties(&self.properties, broker.user(), &[], add);
         let published = broker
             .publish_as(exchange, routing_key, &self.body, properties)

@@ -306,7 +306,7 @@ fn is_theirs(error: &PublishError) -> bool {
         | PublishError::TooLong
         | PublishError::Broker(_)
         | PublishError::Broken(_) => true,
-        PublishError::Away | PublishError::Late => false,
+        PublishError::Away | PublishError::Late | PublishError::Lost => false,
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is in a message that was packed?
 
+use crate::heavy;
 use kiln_protocol::decode::MESSAGE_BYTES_MAX;
 use std::borrow::Cow;
 use std::io::Read;
@@ -12,21 +13,26 @@ pub(super) enum Decoded<'a> {
     TooLong,
 }
 
-/// Unpacks a body; never more than a job may have.
+/// Unpacks a body; never more than a job may have, nor from more: what unpacks to nothing takes its
+/// time, too.
 ///
 /// # Errors
 ///
 /// For people: the encoding is not known, or the body is not of it.
 pub(super) fn decoded<'a>(body: &'a [u8], encoding: Option<&str>) -> Result<Decoded<'a>, String> {
     match encoding {
-        None | Some("" | "identity") if body.len() > MESSAGE_BYTES_MAX => Ok(Decoded::TooLong),
+        None | Some("" | "identity" | "gzip" | "zstd") if body.len() > MESSAGE_BYTES_MAX => {
+            Ok(Decoded::TooLong)
+        }
         None | Some("" | "identity") => Ok(Decoded::Whole(Cow::Borrowed(body))),
-        Some("gzip") => unpacked("gzip", flate2::read::MultiGzDecoder::new(body)),
-        Some("zstd") => {
+        Some("gzip") => heavy::unpack(body.len(), || {
+            unpacked("gzip", flate2::read::MultiGzDecoder::new(body))
+        }),
+        Some("zstd") => heavy::unpack(body.len(), || {
             let reader = ruzstd::decoding::StreamingDecoder::new(body)
                 .map_err(|error| format!("content-encoding: the body is not zstd: {error}"))?;
             unpacked("zstd", reader)
-        }
+        }),
         Some(other) => {
             let shown = super::reply::shown(other, 32);
             Err(format!(
@@ -89,6 +95,15 @@ mod tests {
                 Ok(Decoded::TooLong),
                 "{encoding:?}"
             );
+        }
+    }
+
+    #[test]
+    fn what_unpacks_to_nothing_is_not_read_for_longer_than_a_job_is() {
+        let nothing = gzip(b"").repeat(MESSAGE_BYTES_MAX / 20 + 1);
+        for encoding in ["gzip", "zstd"] {
+            let told = decoded(&nothing, Some(encoding));
+            assert_eq!(told, Ok(Decoded::TooLong), "{encoding}");
         }
     }
 

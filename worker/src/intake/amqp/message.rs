@@ -65,4 +65,7 @@ pub enum PublishError {
     /// One connection after another ended while it was sent.
     #[error("publish: connections end while it is sent")]
     Broken(#[source] lapin::Error),
+    /// Only where a delivery is moved: it is not ours any more, and comes again.
+    #[error("publish: its delivery was lost")]
+    Lost,
 }
