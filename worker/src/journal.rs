@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  begin ──► held ──► started ──► dropped: free
-//!                        │ the worker dies
+//!                        │ the worker dies, or its warden does: keep()
 //!                        └─► left() at the next start
 //! ```
 //!
@@ -66,6 +66,8 @@ struct Free {
     files: Vec<File>,
     /// Files that there are.
     made: usize,
+    /// What has started stays written down, whoever drops it.
+    kept: bool,
 }
 
 /// What is remembered of a job that is about to run.
@@ -84,6 +86,7 @@ pub struct Note {
 pub struct Entry {
     /// `None` once it is given back.
     file: Option<File>,
+    started: AtomicBool,
     free: Arc<Mutex<Free>>,
 }
 
@@ -133,6 +136,7 @@ impl Journal {
             let written = file.write_all_at(&document, 0);
             let entry = Entry {
                 file: Some(file),
+                started: AtomicBool::new(false),
                 free: Arc::clone(&self.free),
             };
             match written {
@@ -159,6 +163,12 @@ impl Journal {
         })?;
         free.made += 1;
         Ok((file, path))
+    }
+
+    /// What ended this worker ended its jobs with it: those that have started are told of at the next
+    /// start, as if it had been killed.
+    pub fn keep(&self) {
+        locked(&self.free).kept = true;
     }
 
     /// Whether jobs can be begun, as far as the last one tells.
@@ -227,6 +237,7 @@ impl Journal {
 impl Entry {
     /// The job's code runs from here on.
     pub fn started(&self) -> io::Result<()> {
+        self.started.store(true, Ordering::Relaxed);
         match &self.file {
             Some(file) => file.write_all_at(&[STARTED], 0),
             None => Ok(()),
@@ -239,8 +250,12 @@ impl Drop for Entry {
         let Some(file) = self.file.take() else {
             return;
         };
+        let mut free = locked(&self.free);
+        if free.kept && self.started.load(Ordering::Relaxed) {
+            return;
+        }
         match file.write_all_at(&[FREE], 0) {
-            Ok(()) => locked(&self.free).files.push(file),
+            Ok(()) => free.files.push(file),
             // Told at the next start as a job that was running; it has its result by then.
             Err(error) => tracing::warn!(%error, "an entry of the journal stays"),
         }
@@ -321,6 +336,23 @@ mod tests {
         assert_eq!(left, std::slice::from_ref(&ran.1));
         journal.told().expect("removed");
         assert_eq!(journal.left().expect("read"), []);
+        std::fs::remove_dir_all(state).expect("our own folder");
+    }
+
+    #[test]
+    fn what_had_started_is_left_where_the_warden_ends_the_worker() {
+        let state = scratch("kept");
+        let journal = Journal::open(&state).expect("a fresh folder");
+        let [ended, held, ran] = ["ended", "held", "ran"].map(|id| {
+            let entry = journal.begin(&note(id)).expect("written");
+            (entry, note(id))
+        });
+        ended.0.started().expect("written");
+        ran.0.started().expect("written");
+        drop(ended);
+        journal.keep();
+        drop((held.0, ran.0));
+        assert_eq!(journal.left().expect("read"), [ran.1]);
         std::fs::remove_dir_all(state).expect("our own folder");
     }
 

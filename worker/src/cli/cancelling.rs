@@ -27,8 +27,9 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Cancel a job that waits or runs.
 ///
-/// Says what became of it: `cancelled`, `already ended`, or `pending` where no worker has it yet
-/// (it will not start). Exit: 0, or 1 for an id that is none; 69 where broker or store are away.
+/// Says what became of it: `cancelled`, `already ended`, or `pending` where no worker has it: a job
+/// of this id, and of the tenant that is named, will not start. Exit: 0, or 1 for an id that is
+/// none; 69 where broker or store are away.
 #[derive(Debug, clap::Args)]
 pub(super) struct CancelArgs {
     /// The job

@@ -8,6 +8,7 @@ use super::run::{engine_stop, shut_down};
 use super::signals::Asked;
 use super::stop::Stop;
 use super::unkept::store_stop_at;
+use crate::backoff::Backoff;
 use crate::config::{Amqp, Config, Store, worker_name};
 use crate::engine::{Engine, EngineOptions, Prepared, Sizing};
 use crate::fault::chain;
@@ -23,7 +24,7 @@ use crate::telemetry::engines;
 use crate::telemetry::event::Reaped;
 use crate::telemetry::holdings::{Holdings, Watching};
 use crate::telemetry::metric::{Disk, Metrics, Orphan};
-use crate::telemetry::readiness::Readiness;
+use crate::telemetry::readiness::{Condition, Readiness};
 use crate::telemetry::trace::{Exporter, Traces};
 use crate::telemetry::{http, status};
 use kiln_protocol::job::Class;
@@ -34,8 +35,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long is waited before what was left is told again to a store that does not answer.
-const AGAIN: Duration = Duration::from_secs(1);
+/// How long is waited at most before what was left is told again to a store that does not answer.
+const AGAIN_MAX: Duration = Duration::from_secs(5);
 
 /// Take jobs from the queue and run them.
 ///
@@ -101,6 +102,7 @@ async fn serve(config: Config, amqp: Amqp, prepared: Prepared) -> Result<Exit, S
                 .map_err(|error| config_stop(&error))?,
         ),
     };
+    let starting = readiness.starting();
     let (traces, exporter) = traces(&config, &metrics)?;
     let ledger = Ledger::open(&config.store, Arc::clone(&metrics))
         .await
@@ -121,11 +123,16 @@ async fn serve(config: Config, amqp: Amqp, prepared: Prepared) -> Result<Exit, S
     };
     let engine = tokio::select! {
         engine = Engine::begin(options, prepared) => engine.map_err(|error| engine_stop(&error))?,
-        () = asked.next() => return Ok(Exit::Succeeded),
-    };
-    let started = tokio::select! {
-        started = connect(&config, amqp, &journal, &ledger, Arc::clone(&metrics)) => started,
         () = asked.next() => {
+            registry.close().await;
+            return Ok(Exit::Succeeded);
+        }
+    };
+    readiness.set(Condition::Pool, true, "");
+    let started = tokio::select! {
+        started = connect(&config, amqp, &journal, &ledger, &readiness, &metrics) => started,
+        () = asked.next() => {
+            registry.close().await;
             shut_down(engine).await;
             return Ok(Exit::Succeeded);
         }
@@ -133,6 +140,7 @@ async fn serve(config: Config, amqp: Amqp, prepared: Prepared) -> Result<Exit, S
     let (broker, incoming, sources) = match started {
         Ok(started) => started,
         Err(stop) => {
+            registry.close().await;
             shut_down(engine).await;
             return Err(stop);
         }
@@ -140,7 +148,7 @@ async fn serve(config: Config, amqp: Amqp, prepared: Prepared) -> Result<Exit, S
     tracing::info!(
         worker = config.worker.name,
         slots = config.worker.slots,
-        "takes jobs"
+        "consumes from its queues"
     );
     let _watching = watch(&config, &engine, &metrics);
     let clamd = config.scanner.clamd.clone().map(Clamd::new);
@@ -163,6 +171,8 @@ async fn serve(config: Config, amqp: Amqp, prepared: Prepared) -> Result<Exit, S
             .collect(),
         terms: terms(config),
     };
+    // From here on its loop says that it lives.
+    drop(starting);
     let (drained, closed) = service::run(parts, incoming, wishes(asked, drain_asked)).await;
     if let Some(exporter) = exporter {
         exporter.close().await;
@@ -227,15 +237,26 @@ async fn connect(
     amqp: Amqp,
     journal: &Journal,
     ledger: &Ledger,
-    metrics: Arc<Metrics>,
+    readiness: &Readiness,
+    metrics: &Arc<Metrics>,
 ) -> Result<(Broker, Incoming, Vec<Arc<Source>>), Stop> {
+    let mut backoff = Backoff::new(AGAIN_MAX);
     while let Err(error) = service::recover(journal, ledger, &config.worker.name).await {
         tracing::warn!(
             error = chain(&error),
             "what the last worker left is not told yet"
         );
-        tokio::time::sleep(AGAIN).await;
+        let why = "what the last worker left cannot be told to it";
+        readiness.set(Condition::Store, false, why);
+        backoff.wait().await;
     }
+    metrics.store_up(ledger.reachable());
+    readiness.set(
+        Condition::Store,
+        ledger.reachable(),
+        "the store does not answer, or is full",
+    );
+    readiness.set(Condition::Broker, false, "RabbitMQ has not answered yet");
     let sources = sources(config, &amqp);
     let options = BrokerOptions {
         url: amqp.url,
@@ -246,7 +267,7 @@ async fn connect(
         prefetch: u16::try_from(config.worker.slots).unwrap_or(u16::MAX),
     };
     let (broker, incoming) =
-        Broker::start(options, metrics)
+        Broker::start(options, Arc::clone(metrics))
             .await
             .map_err(|error| match error {
                 BrokerError::Topology(mut lines) => {

@@ -56,6 +56,8 @@ pub enum ExecuteError {
     Keeper(#[source] io::Error),
     #[error("hear from the keeper: it is gone")]
     KeeperGone,
+    #[error("see the job's end: its cell broke")]
+    CellBroken,
     #[error("hear from the keeper by {} s after the deadline", KEEPER_LATE.as_secs())]
     KeeperLate,
     #[error("understand the keeper: {0}")]

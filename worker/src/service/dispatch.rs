@@ -3,6 +3,7 @@
 
 use super::canary::{self, Due};
 use super::{Parts, Service};
+use crate::backoff::Backoff;
 use crate::engine::EngineError;
 use crate::fault::chain;
 use crate::intake::fair::{Charge, Fair, Next};
@@ -21,6 +22,8 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 /// How often is looked at what nobody tells.
 const TICK: Duration = Duration::from_millis(250);
+/// How long is waited at most before cancellations are read again.
+const DIG_BACKOFF_MAX: Duration = Duration::from_secs(2);
 /// How long the parts have to end, each.
 const CLOSE_MAX: Duration = Duration::from_secs(3);
 /// Interactive jobs get this much more CPU time than batch ones where both wait.
@@ -189,6 +192,7 @@ impl Dispatch {
                 () = self.service.ledger.changed() => {}
             }
             if self.service.engine.is_gone() {
+                self.service.journal.keep();
                 self.cut().await;
                 return Drained::WardenGone;
             }
@@ -376,9 +380,18 @@ async fn until(at: Option<Instant>) {
 
 /// Reads the cancellations that could not be heard; no job starts before that.
 async fn dig(service: Arc<Service>, dug: tokio::sync::watch::Sender<bool>) {
+    let mut backoff = Backoff::new(DIG_BACKOFF_MAX);
+    let mut told = String::new();
     while let Err(error) = service.dig().await {
-        tracing::warn!(error = chain(&error), "cancellations cannot be read yet");
-        tokio::time::sleep(TICK).await;
+        let error = chain(&error);
+        if error != told {
+            tracing::warn!(
+                error,
+                "cancellations cannot be read yet; no job starts before"
+            );
+            told = error;
+        }
+        backoff.wait().await;
     }
     dug.send_replace(true);
 }

@@ -29,7 +29,8 @@ impl Service {
         let why = chain(fault);
         let retries = context.retries();
         if self.engine.is_gone() {
-            // Nothing runs here any more, which is no fault of this job: it goes back as it came.
+            // Nothing runs here any more: it goes back as it came. That it had started is in the
+            // journal, which the next start here reads.
             tracing::error!(job_id = %address.id, why, "the warden is gone");
             ticket.give_back().await;
             return Ok(());

@@ -10,6 +10,7 @@ use crate::intake::ticket::Ticket;
 use crate::registry::Claim;
 use crate::report::answer::{Unrun, now_unix_ms};
 use crate::store::ledger::Crash;
+use kiln_protocol::job::Job;
 use kiln_protocol::outcome::Outcome;
 use std::sync::Arc;
 
@@ -63,7 +64,8 @@ impl Service {
         }
         match self.twin(job, ticket).await? {
             Twin::First => {}
-            Twin::Unanswered => return Ok(Verdict::Later),
+            // Its answer may never come; what nobody waits for is not asked for again.
+            Twin::Unanswered => return Ok(self.late(job).unwrap_or(Verdict::Later)),
             Twin::Copy(outcome) => return Ok(Verdict::Conclude(outcome)),
         }
         if !again {
@@ -83,5 +85,12 @@ impl Service {
         Ok(Verdict::Run {
             crashes: crashes.len(),
         })
+    }
+
+    /// A job whose deadline has passed.
+    fn late(&self, job: &Job) -> Option<Verdict> {
+        let late_ms = now_unix_ms().checked_sub(job.deadline_unix_ms?)?;
+        let outcome = Unrun::expired(job.id.clone(), late_ms, &self.terms.worker).into();
+        Some(Verdict::Conclude(Box::new(outcome)))
     }
 }

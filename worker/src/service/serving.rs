@@ -22,15 +22,20 @@ use futures_util::FutureExt as _;
 use kiln_protocol::job::Job;
 use kiln_protocol::outcome::Outcome;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::RwLockWriteGuard;
 
 /// A job that sleeps holds a slot all the same: a part of its time counts as CPU time.
 const SLOT_PARTS: u64 = 4;
 /// What is hashed within some 100 µs.
 const LIGHT_BYTES_MAX: usize = 64 * 1_024;
-/// How long a suspect waits to be alone.
+/// How long a suspect waits to be alone, and how long it then is: what kills a worker mostly does so
+/// soon, and a job that runs for long is not to hold up the others.
 const ALONE_MAX: Duration = Duration::from_secs(30);
+/// How long after its sandboxes the warden may be found dead: what they left is swept before.
+const DEATH_HEARD_MAX: Duration = Duration::from_secs(5);
 
 /// What one delivery was, beside its job.
 pub(super) struct Context {
@@ -289,11 +294,19 @@ impl Service {
             warnings: request.warnings.clone(),
             delivery,
         };
-        let finished = self
-            .engine
-            .run(submission, None, place.cancel(), Some(on_start))
-            .await;
-        drop(entry);
+        let engine = &self.engine;
+        let running = engine.run(submission, None, place.cancel(), Some(on_start));
+        let finished = match alone {
+            Some(alone) => suspected(running, alone, ALONE_MAX).await,
+            None => running.await,
+        };
+        if finished.is_err() {
+            // Its sandbox may have died with all others, and that the warden has is heard later.
+            tokio::spawn(async move {
+                tokio::time::sleep(DEATH_HEARD_MAX).await;
+                drop(entry);
+            });
+        }
         finished
     }
 
@@ -314,6 +327,20 @@ impl Service {
         let held_us = outcome.timing_us.run.unwrap_or(0);
         Some(cpu_us.max(held_us / SLOT_PARTS))
     }
+}
+
+/// Runs a suspect: alone at first, then with company.
+async fn suspected<T>(
+    running: impl Future<Output = T>,
+    alone: RwLockWriteGuard<'_, ()>,
+    alone_max: Duration,
+) -> T {
+    let mut running = pin!(running);
+    if let Ok(ran) = tokio::time::timeout(alone_max, running.as_mut()).await {
+        return ran;
+    }
+    let _company = alone.downgrade();
+    running.await
 }
 
 /// What a job asks for, where that is said before its answer without delaying it.
@@ -377,6 +404,29 @@ impl Context {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_suspect_that_runs_for_long_is_not_alone_all_the_time() {
+        let gate = tokio::sync::RwLock::new(());
+        let (seen, by_another) = tokio::sync::oneshot::channel();
+        let suspect = async {
+            let alone = gate.write().await;
+            suspected(by_another, alone, Duration::from_millis(20)).await
+        };
+        let other = async {
+            tokio::task::yield_now().await;
+            assert!(gate.try_read().is_err(), "at first it is alone");
+            drop(gate.read().await);
+            seen.send(())
+        };
+        let both = async { tokio::join!(suspect, other) };
+        let both = tokio::time::timeout(Duration::from_secs(10), both).await;
+        assert_eq!(
+            both,
+            Ok((Ok(()), Ok(()))),
+            "it runs until the other has run"
+        );
+    }
 
     #[test]
     fn a_count_that_a_client_made_up_overflows_nothing() {

@@ -46,6 +46,17 @@ pub(super) struct Broken {
     pub(super) unknown: bool,
 }
 
+/// Says for as long as it is held that a worker lives that has not begun to serve.
+#[derive(Debug)]
+#[must_use = "dropping it leaves the saying to the worker's loop"]
+pub struct Starting(tokio::task::JoinHandle<()>);
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// The body of `/readyz`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
@@ -108,6 +119,18 @@ impl Readiness {
     pub fn tick(&self) {
         let now = u64::try_from(self.0.born.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.0.ticked.fetch_max(now, Ordering::Relaxed);
+    }
+
+    /// Ticks until the loop does: what a worker waits for at its start may be long away. On a
+    /// runtime, whose threads do not stand still where it ticks.
+    pub fn starting(&self) -> Starting {
+        let readiness = self.clone();
+        Starting(tokio::spawn(async move {
+            loop {
+                readiness.tick();
+                tokio::time::sleep(TICK_MAX / 10).await;
+            }
+        }))
     }
 
     /// Whether jobs are taken.
@@ -185,6 +208,20 @@ mod tests {
         other.set(Condition::Store, true, "");
         other.set(Condition::Draining, true, "");
         assert!(readiness.report().ready);
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_starts_is_alive_until_its_loop_says_so() {
+        let readiness = Readiness::new();
+        let ticked = || readiness.0.ticked.load(Ordering::Relaxed);
+        let starting = readiness.starting();
+        let more_than_one = TICK_MAX / 10 + Duration::from_millis(100);
+        tokio::time::sleep(more_than_one).await;
+        let last = ticked();
+        assert!(last >= 1_000, "{last}");
+        drop(starting);
+        tokio::time::sleep(more_than_one).await;
+        assert_eq!(ticked(), last);
     }
 
     #[test]
