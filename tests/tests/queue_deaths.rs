@@ -73,7 +73,7 @@ fn a_job_in_which_the_warden_dies_twice_is_answered_and_not_started_again() {
 #[test]
 fn a_job_whose_cell_breaks_is_tried_again() {
     let world = World::up(1);
-    let sent = bash("exec sleep 3");
+    let sent = bash("exec sleep 10");
     world.submit(std::slice::from_ref(&sent));
     let job = helper(&world, "sleep");
     let above = std::iter::successors(Some(job), |pid| parent(*pid));
@@ -104,9 +104,12 @@ fn a_worker_that_waits_for_its_broker_lives_and_says_what_it_waits_for() {
     assert!(wait_for(SOON, waits), "{}", said());
     assert!(!said().contains("not known"), "{}", said());
     // Longer than a loop that stands still is believed.
-    let dead =
-        || http::get(world.workers[0].telemetry(), "/livez").is_none_or(|it| it.status != 200);
-    assert!(!wait_for(Duration::from_secs(12), dead), "it lives");
+    let live = || http::get(world.workers[0].telemetry(), "/livez").map(|said| said.status);
+    assert!(
+        !wait_for(Duration::from_secs(12), || live() == Some(503)),
+        "it lives"
+    );
+    assert_eq!(live(), Some(200));
     broker.revive();
     world.worker().wait_ready();
     world.worker().term();

@@ -16,7 +16,9 @@
 mod admit;
 mod answer;
 mod canary;
+mod context;
 mod control;
+mod digging;
 mod dispatch;
 mod encoding;
 mod failing;
@@ -26,6 +28,7 @@ mod recovery;
 mod reply;
 mod running;
 mod serving;
+mod suspect;
 mod tombs;
 mod waiting;
 

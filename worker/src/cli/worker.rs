@@ -18,7 +18,7 @@ use crate::journal::{Journal, JournalError};
 use crate::pool::watch::{Watch, Watchers};
 use crate::registry::{Identity, Registry};
 use crate::screen::clamd::Clamd;
-use crate::service::{self, Drained, Parts, Signals, Terms};
+use crate::service::{self, Drained, Parts, RecoveryError, Signals, Terms};
 use crate::store::ledger::Ledger;
 use crate::telemetry::engines;
 use crate::telemetry::event::Reaped;
@@ -102,7 +102,6 @@ async fn serve(config: Config, amqp: Amqp, prepared: Prepared) -> Result<Exit, S
                 .map_err(|error| config_stop(&error))?,
         ),
     };
-    let starting = readiness.starting();
     let (traces, exporter) = traces(&config, &metrics)?;
     let ledger = Ledger::open(&config.store, Arc::clone(&metrics))
         .await
@@ -122,28 +121,23 @@ async fn serve(config: Config, amqp: Amqp, prepared: Prepared) -> Result<Exit, S
         ..engine(&config)
     };
     let engine = tokio::select! {
-        engine = Engine::begin(options, prepared) => engine.map_err(|error| engine_stop(&error))?,
-        () = asked.next() => {
-            registry.close().await;
-            return Ok(Exit::Succeeded);
-        }
+        engine = Engine::begin(options, prepared) => engine.map_err(|error| Some(engine_stop(&error))),
+        () = asked.next() => Err(None),
+    };
+    let engine = match engine {
+        Ok(engine) => engine,
+        Err(why) => return unserved(registry, None, why).await,
     };
     readiness.set(Condition::Pool, true, "");
+    // It may wait for long.
+    let starting = readiness.starting();
     let started = tokio::select! {
-        started = connect(&config, amqp, &journal, &ledger, &readiness, &metrics) => started,
-        () = asked.next() => {
-            registry.close().await;
-            shut_down(engine).await;
-            return Ok(Exit::Succeeded);
-        }
+        started = connect(&config, amqp, &journal, &ledger, &readiness, &metrics) => started.map_err(Some),
+        () = asked.next() => Err(None),
     };
     let (broker, incoming, sources) = match started {
         Ok(started) => started,
-        Err(stop) => {
-            registry.close().await;
-            shut_down(engine).await;
-            return Err(stop);
-        }
+        Err(why) => return unserved(registry, Some(engine), why).await,
     };
     tracing::info!(
         worker = config.worker.name,
@@ -191,6 +185,20 @@ async fn serve(config: Config, amqp: Amqp, prepared: Prepared) -> Result<Exit, S
         }
         Drained::WardenGone => Exit::Unavailable,
     })
+}
+
+/// Ends what there is of a worker that has not begun to serve: it was asked to, where nothing else
+/// is the reason.
+async fn unserved(
+    registry: Registry,
+    engine: Option<Engine>,
+    why: Option<Stop>,
+) -> Result<Exit, Stop> {
+    registry.close().await;
+    if let Some(engine) = engine {
+        shut_down(engine).await;
+    }
+    why.map_or(Ok(Exit::Succeeded), Err)
 }
 
 /// Where traces go, and who brings them there.
@@ -246,10 +254,16 @@ async fn connect(
             error = chain(&error),
             "what the last worker left is not told yet"
         );
-        let why = "what the last worker left cannot be told to it";
-        readiness.set(Condition::Store, false, why);
+        let (at_fault, why) = match error {
+            RecoveryError::Journal(_) => {
+                (Condition::State, "what the last worker left is not read")
+            }
+            RecoveryError::Store(_) => (Condition::Store, "what the last worker left is not told"),
+        };
+        readiness.set(at_fault, false, why);
         backoff.wait().await;
     }
+    readiness.set(Condition::State, true, "");
     metrics.store_up(ledger.reachable());
     readiness.set(
         Condition::Store,

@@ -2,6 +2,7 @@
 
 use super::outcome;
 use super::types::{Finished, Place};
+use crate::execute::ExecuteError;
 use crate::fault::{Fault, chain};
 use crate::screen::Cleared;
 use crate::stages::Stages;
@@ -9,7 +10,7 @@ use crate::store::StoreError;
 use crate::store::folder::{Folder, Kept};
 use crate::store::ledger::{Committed, Ledger, Run};
 use kiln_protocol::id::JobId;
-use kiln_protocol::outcome::Outcome;
+use kiln_protocol::outcome::{Outcome, Reason};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -31,6 +32,17 @@ impl Keeping {
                 ledger: ledger.clone(),
             },
         })
+    }
+
+    /// A job of a queue whose cell broke is tried again; who runs one by hand is told, and sees what
+    /// it printed.
+    pub(super) fn worth_keeping(&self, outcome: &Outcome) -> Result<(), Fault> {
+        if outcome.reason != Some(Reason::Sandbox) || self.is_folder() {
+            return Ok(());
+        }
+        let evidence = serde_json::Value::from(outcome.evidence.clone());
+        tracing::warn!(job_id = %outcome.job_id, %evidence, "a cell broke");
+        Err(Fault::Wait(ExecuteError::CellBroken))
     }
 
     /// Whether it is for people, who have one try.

@@ -27,7 +27,7 @@ use crate::store::folder::Kept;
 use kiln_protocol::Rejection;
 use kiln_protocol::job::{Content, Isolation, Payload};
 use kiln_protocol::limits::Limits;
-use kiln_protocol::outcome::{Outcome, Reason, SandboxReport};
+use kiln_protocol::outcome::{Outcome, SandboxReport};
 use kiln_warden::profile::Profile;
 use std::fs::File;
 use std::future::pending;
@@ -386,10 +386,7 @@ impl Steps for Serving<'_> {
     }
 
     async fn commit(&mut self, outcome: Outcome) -> Result<Finished, Fault> {
-        // A job of a queue is tried again; who runs one by hand is told, and sees what it printed.
-        if outcome.reason == Some(Reason::Sandbox) && !self.keeping.is_folder() {
-            return Err(Fault::Wait(ExecuteError::CellBroken));
-        }
+        self.keeping.worth_keeping(&outcome)?;
         let began = Instant::now();
         let finished = self.keeping.commit(outcome).await?;
         self.stages.commit = Some(Stretch::since(began));

@@ -3,26 +3,26 @@
 //! The keeper holds the deadline and kills; this side reads the streams, watches for a flood,
 //! passes on a cancellation, and takes the kernel's figures when nothing of the job lives.
 
+mod error;
 pub mod memfd;
 mod network;
 pub mod program;
 mod stage;
 mod streams;
 
+pub use error::ExecuteError;
 pub use stage::{Input, Manifest, Source};
 pub use streams::{Captured, Live};
 
-use crate::egress::client::{EgressError, Granted};
+use crate::egress::client::Granted;
 use crate::egress::tally::Tally;
 use crate::sandbox::cell::{DiskUse, Figures};
-use crate::sandbox::host::HostError;
 use crate::sandbox::{Leased, Running, Sandbox, Spent};
 use crate::secrets::Values;
 use crate::stages::Stretch;
 use kiln_keeper::spec::Program;
 use kiln_keeper::wire::{BYTES, Cause, Ended, FromWorker, ToWorker, from_bytes, to_bytes};
 use kiln_protocol::limits::Limits;
-use kiln_warden::counters::CounterError;
 use kiln_warden::wire::CellLimits;
 use network::Network;
 use std::fmt;
@@ -40,37 +40,6 @@ const SAMPLE: Duration = Duration::from_millis(100);
 const KEEPER_LATE: Duration = Duration::from_secs(10);
 /// Pipes are read this long after nothing of the job lives; nobody can write to them by then.
 const DRAIN: Duration = Duration::from_secs(1);
-
-/// Why a job could not be run or seen to its end. Ours, never the job's.
-#[derive(Debug, thiserror::Error)]
-pub enum ExecuteError {
-    #[error("set the job's limits")]
-    Limit(#[source] HostError),
-    #[error("stage `{path}`")]
-    Stage { path: String, source: io::Error },
-    #[error("write the program for the keeper")]
-    Program(#[source] io::Error),
-    #[error("make the job's streams")]
-    Streams(#[source] io::Error),
-    #[error("speak to the keeper")]
-    Keeper(#[source] io::Error),
-    #[error("hear from the keeper: it is gone")]
-    KeeperGone,
-    #[error("see the job's end: its cell broke")]
-    CellBroken,
-    #[error("hear from the keeper by {} s after the deadline", KEEPER_LATE.as_secs())]
-    KeeperLate,
-    #[error("understand the keeper: {0}")]
-    KeeperNonsense(&'static str),
-    #[error("read the job's counters")]
-    Counters(#[source] CounterError),
-    #[error("see the job's cgroup empty")]
-    NotEmpty,
-    #[error("look at the job's scratch")]
-    Scratch(#[source] io::Error),
-    #[error("give the job its network")]
-    Network(#[source] EgressError),
-}
 
 /// What is to be run.
 pub struct Task {

@@ -176,7 +176,7 @@ fn dead(reason: DeadReason, detail: String) -> Admitted {
 fn too_long() -> Refusal {
     Refusal::bad(
         "",
-        format!("the message has more than {MESSAGE_BYTES_MAX} bytes (8 MiB) when it is unpacked"),
+        format!("the message has more than {MESSAGE_BYTES_MAX} bytes (8 MiB), packed or unpacked"),
         format!("more than {MESSAGE_BYTES_MAX} bytes"),
         format!("at most {MESSAGE_BYTES_MAX} bytes"),
     )

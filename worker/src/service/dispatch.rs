@@ -2,10 +2,8 @@
 //! second signal.
 
 use super::canary::{self, Due};
-use super::{Parts, Service};
-use crate::backoff::Backoff;
+use super::{Parts, Service, digging, recovery};
 use crate::engine::EngineError;
-use crate::fault::chain;
 use crate::intake::fair::{Charge, Fair, Next};
 use crate::intake::{Delivery, Incoming, Source};
 use crate::telemetry::event::{DrainBegan, Panicked};
@@ -22,8 +20,6 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 /// How often is looked at what nobody tells.
 const TICK: Duration = Duration::from_millis(250);
-/// How long is waited at most before cancellations are read again.
-const DIG_BACKOFF_MAX: Duration = Duration::from_secs(2);
 /// How long the parts have to end, each.
 const CLOSE_MAX: Duration = Duration::from_secs(3);
 /// Interactive jobs get this much more CPU time than batch ones where both wait.
@@ -192,7 +188,13 @@ impl Dispatch {
                 () = self.service.ledger.changed() => {}
             }
             if self.service.engine.is_gone() {
-                self.service.journal.keep();
+                let Service {
+                    journal,
+                    ledger,
+                    terms,
+                    ..
+                } = &*self.service;
+                recovery::tell_now(journal, ledger, &terms.worker).await;
                 self.cut().await;
                 return Drained::WardenGone;
             }
@@ -245,7 +247,7 @@ impl Dispatch {
             }
             Incoming::ControlOpen => {
                 self.dug.send_replace(false);
-                tokio::spawn(dig(Arc::clone(&self.service), self.dug.clone()));
+                tokio::spawn(digging::dig(Arc::clone(&self.service), self.dug.clone()));
             }
         }
     }
@@ -376,24 +378,6 @@ async fn until(at: Option<Instant>) {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
     }
-}
-
-/// Reads the cancellations that could not be heard; no job starts before that.
-async fn dig(service: Arc<Service>, dug: tokio::sync::watch::Sender<bool>) {
-    let mut backoff = Backoff::new(DIG_BACKOFF_MAX);
-    let mut told = String::new();
-    while let Err(error) = service.dig().await {
-        let error = chain(&error);
-        if error != told {
-            tracing::warn!(
-                error,
-                "cancellations cannot be read yet; no job starts before"
-            );
-            told = error;
-        }
-        backoff.wait().await;
-    }
-    dug.send_replace(true);
 }
 
 /// What a queue gets of the CPU time where others want some too.

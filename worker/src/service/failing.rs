@@ -2,7 +2,7 @@
 
 use super::Service;
 use super::answer::Address;
-use super::serving::Context;
+use super::context::Context;
 use super::waiting::Lost;
 use crate::fault::{Fault, chain};
 use crate::intake::amqp::Delay;

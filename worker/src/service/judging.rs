@@ -2,9 +2,9 @@
 
 use super::Service;
 use super::admit::Request;
+use super::context::Context;
 use super::known::{Known, Twin};
 use super::running::Place;
-use super::serving::Context;
 use super::waiting::Lost;
 use crate::intake::ticket::Ticket;
 use crate::registry::Claim;

@@ -10,6 +10,7 @@ use crate::store::StoreError;
 use crate::store::ledger::{Crash, Ledger};
 use crate::telemetry::event::Reaped;
 use crate::telemetry::metric::{Metrics, Orphan};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +27,9 @@ pub enum RecoveryError {
 /// so that workers that restart often do not look all the time.
 const SWEEP_EVERY: Duration = Duration::from_hours(24);
 const SWEEP_FIRST: Duration = Duration::from_hours(1);
+
+/// How long a worker that ends may take to tell what ran in it.
+const TELL_MAX: Duration = Duration::from_secs(3);
 
 /// Removes what runs left in the store that lost, from time to time, for ever.
 pub(super) async fn sweep(ledger: Ledger, metrics: Arc<Metrics>) {
@@ -51,7 +55,12 @@ pub async fn recover(
     worker: &str,
 ) -> Result<usize, RecoveryError> {
     let notes = journal.left().map_err(RecoveryError::Journal)?;
+    // One that was tried again a moment before may be there twice; it has died once.
+    let mut told = BTreeSet::new();
     for note in &notes {
+        if !told.insert(&note.job_id) {
+            continue;
+        }
         let result = ledger.result(&note.job_id).await;
         // It had its result by then: the death was not in it.
         if result.map_err(RecoveryError::Store)?.is_none() {
@@ -70,4 +79,18 @@ pub async fn recover(
     }
     journal.told().map_err(RecoveryError::Journal)?;
     Ok(notes.len())
+}
+
+/// Every job that ran here has died with the warden: the fleet is told before another worker has one
+/// of them, or else by the next start here.
+pub(super) async fn tell_now(journal: &Journal, ledger: &Ledger, worker: &str) {
+    journal.keep();
+    match tokio::time::timeout(TELL_MAX, recover(journal, ledger, worker)).await {
+        Ok(Ok(jobs)) => tracing::error!(jobs, "the warden is gone, and with it what ran"),
+        Ok(Err(error)) => {
+            let error = chain(&error);
+            tracing::error!(error, "the warden is gone; the next start tells what ran");
+        }
+        Err(_) => tracing::error!("the warden is gone; the next start tells what ran"),
+    }
 }

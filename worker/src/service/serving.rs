@@ -3,8 +3,10 @@
 use super::Service;
 use super::admit::{self, Admitted, Refused, Request, admit};
 use super::answer::Address;
+use super::context::Context;
 use super::judging::Verdict;
 use super::running::{Entry, Place};
+use super::suspect::{ALONE_MAX, suspected};
 use super::waiting::Lost;
 use crate::checkpoint::{Point, reach};
 use crate::engine::{Delivered, Finished, OnStart, Place as Where, Submission};
@@ -22,30 +24,15 @@ use futures_util::FutureExt as _;
 use kiln_protocol::job::Job;
 use kiln_protocol::outcome::Outcome;
 use std::panic::AssertUnwindSafe;
-use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use tokio::sync::RwLockWriteGuard;
+use std::time::Duration;
 
 /// A job that sleeps holds a slot all the same: a part of its time counts as CPU time.
 const SLOT_PARTS: u64 = 4;
 /// What is hashed within some 100 µs.
 const LIGHT_BYTES_MAX: usize = 64 * 1_024;
-/// How long a suspect waits to be alone, and how long it then is: what kills a worker mostly does so
-/// soon, and a job that runs for long is not to hold up the others.
-const ALONE_MAX: Duration = Duration::from_secs(30);
 /// How long after its sandboxes the warden may be found dead: what they left is swept before.
-const DEATH_HEARD_MAX: Duration = Duration::from_secs(5);
-
-/// What one delivery was, beside its job.
-pub(super) struct Context {
-    pub(super) properties: Properties,
-    received: Instant,
-    /// A token of this execution, for the journal and the fleet.
-    pub(super) run: String,
-    pub(super) began_unix_ms: u64,
-    pub(super) trace: Trace,
-}
+const DEATH_HEARD_MAX: Duration = Duration::from_secs(30);
 
 impl Service {
     /// Answers a delivery, whatever it is; the CPU time that its job took, where one ran.
@@ -215,9 +202,8 @@ impl Service {
             trace_id: context.trace.id(),
         };
         context.trace.waited(delivered.queue_wait_us);
-        let ran = self
-            .run(&request, delivered, &place, context, crashes > 0)
-            .await;
+        let ran = self.run(&request, delivered, &place, context, crashes > 0);
+        let ran = Box::pin(ran).await;
         self.registry.ended(&address.id);
         match ran {
             Ok(finished) => {
@@ -297,10 +283,10 @@ impl Service {
         let engine = &self.engine;
         let running = engine.run(submission, None, place.cancel(), Some(on_start));
         let finished = match alone {
-            Some(alone) => suspected(running, alone, ALONE_MAX).await,
+            Some(alone) => Box::pin(suspected(running, alone, ALONE_MAX)).await,
             None => running.await,
         };
-        if finished.is_err() {
+        if let Err(Fault::Start(_) | Fault::Wait(_) | Fault::Collect(_)) = finished {
             // Its sandbox may have died with all others, and that the warden has is heard later.
             tokio::spawn(async move {
                 tokio::time::sleep(DEATH_HEARD_MAX).await;
@@ -329,20 +315,6 @@ impl Service {
     }
 }
 
-/// Runs a suspect: alone at first, then with company.
-async fn suspected<T>(
-    running: impl Future<Output = T>,
-    alone: RwLockWriteGuard<'_, ()>,
-    alone_max: Duration,
-) -> T {
-    let mut running = pin!(running);
-    if let Ok(ran) = tokio::time::timeout(alone_max, running.as_mut()).await {
-        return ran;
-    }
-    let _company = alone.downgrade();
-    running.await
-}
-
 /// What a job asks for, where that is said before its answer without delaying it.
 fn light(job: &Job) -> Option<Box<Asked>> {
     let light = wide::is_wanted() && Asked::weight(job) <= LIGHT_BYTES_MAX;
@@ -367,79 +339,5 @@ fn parent(properties: &Properties) -> Option<Parent> {
     match properties.headers.get("traceparent") {
         Some(Header::Text(header)) => Parent::parse(header),
         _ => None,
-    }
-}
-
-impl Context {
-    /// How often our own failure has been tried again.
-    pub(super) fn retries(&self) -> u32 {
-        match self.properties.headers.get("x-kiln-retries") {
-            Some(Header::Integer(n)) => u32::try_from(*n).unwrap_or(0),
-            _ => 0,
-        }
-    }
-
-    /// The how-manieth start this is, as far as anybody knows.
-    fn attempt(&self, crashes: usize) -> u32 {
-        let crashes = u32::try_from(crashes).unwrap_or(u32::MAX);
-        self.retries().saturating_add(1).saturating_add(crashes)
-    }
-
-    /// How long the message waited: by its own timestamp, which has whole seconds, so at least so
-    /// long; never less than what it waited here.
-    fn queue_wait_us(&self) -> Option<u64> {
-        let here = u64::try_from(self.received.elapsed().as_micros()).unwrap_or(u64::MAX);
-        let sent_by_ms = self
-            .properties
-            .timestamp_s?
-            .checked_mul(1_000)?
-            .checked_add(999)?;
-        let wait_us = now_unix_ms()
-            .saturating_sub(sent_by_ms)
-            .saturating_mul(1_000);
-        Some(wait_us.max(here))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_suspect_that_runs_for_long_is_not_alone_all_the_time() {
-        let gate = tokio::sync::RwLock::new(());
-        let (seen, by_another) = tokio::sync::oneshot::channel();
-        let suspect = async {
-            let alone = gate.write().await;
-            suspected(by_another, alone, Duration::from_millis(20)).await
-        };
-        let other = async {
-            tokio::task::yield_now().await;
-            assert!(gate.try_read().is_err(), "at first it is alone");
-            drop(gate.read().await);
-            seen.send(())
-        };
-        let both = async { tokio::join!(suspect, other) };
-        let both = tokio::time::timeout(Duration::from_secs(10), both).await;
-        assert_eq!(
-            both,
-            Ok((Ok(()), Ok(()))),
-            "it runs until the other has run"
-        );
-    }
-
-    #[test]
-    fn a_count_that_a_client_made_up_overflows_nothing() {
-        let mut properties = Properties::default();
-        let most = Header::Integer(i64::from(u32::MAX));
-        properties.headers.insert("x-kiln-retries".to_owned(), most);
-        let context = Context {
-            properties,
-            received: Instant::now(),
-            run: "r".to_owned(),
-            began_unix_ms: 0,
-            trace: Trace::default(),
-        };
-        assert_eq!(context.attempt(1), u32::MAX);
     }
 }

@@ -6,7 +6,7 @@
 //!                                                 then: groups and folders removed, exit
 //! ```
 //!
-//! The monitor never reads the socket. Where it is killed itself, the warden dies with it
+//! The monitor never reads the socket, and no SIGTERM ends it before the worker ends. Where it is killed itself, the warden dies with it
 //! (`PR_SET_PDEATHSIG`), and the next warden's start sweeps.
 
 use crate::cgroup::Hierarchy;
@@ -20,6 +20,8 @@ use std::os::fd::AsFd;
 /// Why the monitor could not watch.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MonitorError {
+    #[error("ignore SIGTERM")]
+    Signal(#[source] io::Error),
     #[error("open the warden's process")]
     Open(#[source] io::Error),
     #[error("wait for the worker or the warden")]
@@ -42,6 +44,8 @@ pub(crate) fn watch(
     hierarchy: &Hierarchy,
     parent: &str,
 ) -> Result<(), MonitorError> {
+    // A service manager sends it to all that it started; the worker then lets its jobs finish.
+    crate::sys::ignore_sigterm().map_err(MonitorError::Signal)?;
     let pidfd = rustix::process::pidfd_open(warden, PidfdFlags::empty())
         .map_err(|e| MonitorError::Open(e.into()))?;
     loop {

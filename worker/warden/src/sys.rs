@@ -1,7 +1,7 @@
 //! The few system calls that no safe wrapper has, each with the invariant that makes it sound.
 #![expect(
     unsafe_code,
-    reason = "fork, unshare, execveat and the process's own environment have no safe form"
+    reason = "fork, unshare, execveat, signals and the process's own environment have no safe form"
 )]
 
 use rustix::fs::Uid;
@@ -37,6 +37,15 @@ pub(crate) fn fork() -> io::Result<Side> {
         pid => Pid::from_raw(pid)
             .map(Side::Parent)
             .ok_or_else(|| io::Error::other("fork gave no pid")),
+    }
+}
+
+/// Has this process, and what it starts from now on, not end by SIGTERM.
+pub(crate) fn ignore_sigterm() -> io::Result<()> {
+    // SAFETY: no handler is installed.
+    match unsafe { libc::signal(libc::SIGTERM, libc::SIG_IGN) } {
+        libc::SIG_ERR => Err(io::Error::last_os_error()),
+        _ => Ok(()),
     }
 }
 

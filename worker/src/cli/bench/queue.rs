@@ -29,7 +29,7 @@ const HEAD_START: Duration = Duration::from_millis(150);
 /// Prints jobs a second with many out, and what of them queue and store alone would let through;
 /// the time from submit to outcome with one out and with 16, what of that is outside the worker's
 /// own steps (broker, waiting for a slot, commit), and how long a running job takes to end when it
-/// is cancelled. Exit: 0, 1 where a job did not succeed, 69 where the broker is away or no outcome
+/// is cancelled. Exit: 0, 1 where a job ended otherwise, 69 where the broker is away or no outcome
 /// comes.
 #[derive(Clone, Debug, Args)]
 pub(super) struct QueueArgs {
@@ -228,8 +228,8 @@ impl Found {
             }
             None => "-".to_owned(),
         };
-        let mut lines = vec![format!("{:<24}{}", "program", self.program)];
-        let mut line = |name: &str, value: String| lines.push(format!("{name:<24}{value}"));
+        let mut lines = vec![format!("{:<28}{}", "program", self.program)];
+        let mut line = |name: &str, value: String| lines.push(format!("{name:<28}{value}"));
         if self.idle.is_some() {
             line("one at a time", spread(&self.idle));
         }
@@ -255,7 +255,7 @@ impl Found {
             line("a cancelled job's end", spread(&self.cancel));
         }
         for (status, n) in &self.wrong {
-            line("not succeeded", format!("{n} {status}"));
+            line("ended otherwise", format!("{n} {status}"));
         }
         lines.join("\n")
     }
