@@ -25,10 +25,14 @@ use lapin::types::{AMQPValue, FieldTable};
 use lapin::{Channel, Confirmation, Connection, Error};
 use letter::Letter;
 use serde_json::json;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
+use std::time::{Duration, Instant};
 
 /// Who put a message back among the jobs.
 const REPLAYED_BY: &str = "x-replayed-by";
+/// How long letters that go back are waited for, and how often is looked.
+const BACK_MAX: Duration = Duration::from_secs(2);
+const BACK_LOOK: Duration = Duration::from_millis(20);
 
 /// Look at the messages that could not be served, replay them, or throw them away.
 #[derive(Debug, clap::Args)]
@@ -140,6 +144,7 @@ fn act(link: &LinkArgs, choice: &Choice, id: Option<&str>, action: Action) -> Re
             connection: &connection,
             json: link.json,
             action,
+            gone: Cell::new(0),
         };
         let ended = walk.through(choice, id).await;
         // What was not answered goes back to its place.
@@ -155,6 +160,8 @@ struct Walk<'a> {
     connection: &'a Connection,
     json: bool,
     action: Action,
+    /// Letters that do not go back.
+    gone: Cell<u32>,
 }
 
 impl Walk<'_> {
@@ -173,10 +180,26 @@ impl Walk<'_> {
             requeue: true,
         };
         in_time(channel.basic_nack(0, rest)).await.map_err(away)?;
+        self.are_back(&channel, all).await.map_err(away)?;
         in_time(channel.close(200, "done".into()))
             .await
             .map_err(away)?;
         ended
+    }
+
+    /// Waits until the letters of before are in their places: whoever looks next, perhaps the next
+    /// command of a script, would see none. For a while only, as others may take some of them.
+    async fn are_back(&self, channel: &Channel, all: u32) -> Result<(), Error> {
+        let until = Instant::now() + BACK_MAX;
+        while Instant::now() < until {
+            let options = QueueDeclareOptions::durable().passive();
+            let queue = channel.queue_declare(DEAD.into(), options, FieldTable::default());
+            if in_time(queue).await?.message_count() + self.gone.get() >= all {
+                break;
+            }
+            tokio::time::sleep(BACK_LOOK).await;
+        }
+        Ok(())
     }
 
     async fn each(
@@ -220,7 +243,7 @@ impl Walk<'_> {
             Action::Show if self.json => print(&letter::whole(delivery).to_string())?,
             Action::Show => print(&format!("{:#}", letter::whole(delivery)))?,
             Action::Purge => {
-                ack(delivery).await?;
+                self.ack(delivery).await?;
                 self.tell(letter, Some("purged"))?;
             }
             Action::Replay => {
@@ -238,7 +261,7 @@ impl Walk<'_> {
                     self.tell(letter, Some("left: no queue takes it"))?;
                     return Ok(Exit::Unavailable);
                 }
-                ack(delivery).await?;
+                self.ack(delivery).await?;
                 self.tell(letter, Some("replayed"))?;
             }
         }
@@ -301,15 +324,19 @@ impl Walk<'_> {
             None => print(&letter.line()),
         }
     }
-}
 
-async fn ack(delivery: &Delivery) -> Result<(), Stop> {
-    match in_time(delivery.acker.ack(BasicAckOptions::default())).await {
-        Ok(true) => Ok(()),
-        Ok(false) => {
-            let lost = std::io::Error::other("the broker has taken the message back");
-            Err(Stop::unavailable(&lost))
+    /// The letter does not go back.
+    async fn ack(&self, delivery: &Delivery) -> Result<(), Stop> {
+        match in_time(delivery.acker.ack(BasicAckOptions::default())).await {
+            Ok(true) => {
+                self.gone.set(self.gone.get() + 1);
+                Ok(())
+            }
+            Ok(false) => {
+                let lost = std::io::Error::other("the broker has taken the message back");
+                Err(Stop::unavailable(&lost))
+            }
+            Err(error) => Err(Stop::unavailable(&error)),
         }
-        Err(error) => Err(Stop::unavailable(&error)),
     }
 }
