@@ -15,10 +15,14 @@ fn url() -> String {
     std::env::var(URL).unwrap_or_else(|_| panic!("this test needs a broker: set {URL} to its url"))
 }
 
+/// With a store of the tests': `dlq replay` looks there for outcomes, and the machine may have none.
 fn kiln(url: &str, args: &[&str]) -> Output {
+    let store = concat!(env!("CARGO_TARGET_TMPDIR"), "/broker-store");
+    std::fs::create_dir_all(store).expect("a folder of the build's");
     let mut command = Command::new(env!("CARGO_BIN_EXE_kiln"));
-    let output = command.args(args).env("KILN_AMQP__URL", url).output();
-    output.expect("it is built")
+    command.args(args).env("KILN_AMQP__URL", url);
+    let output = command.env("KILN_STORE__URL", format!("file://{store}"));
+    output.output().expect("it is built")
 }
 
 /// The exit code and the lines of stdout.
