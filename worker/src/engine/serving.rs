@@ -121,9 +121,7 @@ impl<'a> Serving<'a> {
     }
 
     fn expired(&self) -> Option<Outcome> {
-        let job = &self.submission.job;
-        let late = now_unix_ms().checked_sub(job.deadline_unix_ms?)?;
-        let unrun = Unrun::expired(job.id.clone(), late, &self.engine.worker);
+        let unrun = Unrun::overdue(&self.submission.job, &self.engine.worker)?;
         Some(self.delivered(unrun.into()))
     }
 

@@ -3,6 +3,7 @@
 //! A refused message is answered by the protocol itself: [`kiln_protocol::Rejection::outcome`].
 
 use kiln_protocol::id::JobId;
+use kiln_protocol::job::Job;
 use kiln_protocol::outcome::{
     OUTCOME_SCHEMA, Outcome, Reason, Status, StreamReport, TimingUs, Usage, Warning,
 };
@@ -65,6 +66,12 @@ impl Unrun {
             warnings: Vec::new(),
             worker: worker.to_owned(),
         }
+    }
+
+    /// The answer to a job whose deadline has passed by now.
+    pub fn overdue(job: &Job, worker: &str) -> Option<Self> {
+        let late_ms = now_unix_ms().checked_sub(job.deadline_unix_ms?)?;
+        Some(Self::expired(job.id.clone(), late_ms, worker))
     }
 
     /// A job whose deadline passed before it started.

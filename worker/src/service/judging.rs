@@ -10,7 +10,6 @@ use crate::intake::ticket::Ticket;
 use crate::registry::Claim;
 use crate::report::answer::{Unrun, now_unix_ms};
 use crate::store::ledger::Crash;
-use kiln_protocol::job::Job;
 use kiln_protocol::outcome::Outcome;
 use std::sync::Arc;
 
@@ -65,7 +64,12 @@ impl Service {
         match self.twin(job, ticket).await? {
             Twin::First => {}
             // Its answer may never come; what nobody waits for is not asked for again.
-            Twin::Unanswered => return Ok(self.late(job).unwrap_or(Verdict::Later)),
+            Twin::Unanswered => {
+                let overdue = Unrun::overdue(job, &self.terms.worker);
+                return Ok(overdue.map_or(Verdict::Later, |unrun| {
+                    Verdict::Conclude(Box::new(unrun.into()))
+                }));
+            }
             Twin::Copy(outcome) => return Ok(Verdict::Conclude(outcome)),
         }
         if !again {
@@ -85,12 +89,5 @@ impl Service {
         Ok(Verdict::Run {
             crashes: crashes.len(),
         })
-    }
-
-    /// A job whose deadline has passed.
-    fn late(&self, job: &Job) -> Option<Verdict> {
-        let late_ms = now_unix_ms().checked_sub(job.deadline_unix_ms?)?;
-        let outcome = Unrun::expired(job.id.clone(), late_ms, &self.terms.worker).into();
-        Some(Verdict::Conclude(Box::new(outcome)))
     }
 }

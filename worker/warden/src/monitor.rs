@@ -6,8 +6,8 @@
 //!                                                 then: groups and folders removed, exit
 //! ```
 //!
-//! The monitor never reads the socket, and no SIGTERM ends it before the worker ends. Where it is killed itself, the warden dies with it
-//! (`PR_SET_PDEATHSIG`), and the next warden's start sweeps.
+//! The monitor never reads the socket, and no SIGTERM ends it before the worker ends. Where it is
+//! killed itself, the warden dies with it (`PR_SET_PDEATHSIG`), and the next warden's start sweeps.
 
 use crate::cgroup::Hierarchy;
 use crate::instance::Instance;
